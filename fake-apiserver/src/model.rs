@@ -1,7 +1,7 @@
-//! The model: what a real apiserver would answer. Pure and clock-free; knows nothing of scripts, faults or sockets.
+//! The model: the responses of a real apiserver. Pure and clock-free; it must not know scripts, faults or sockets.
 //!
-//! Revisions, watch caches, and what a LIST, GET or WATCH is answered from are the crate `watchcache`; here are the kinds:
-//! what a write makes of an object (`registry`), and the bytes of an answer (`page`, `watch`, `table`).
+//! Revisions, watch caches, and the state that a LIST, GET or WATCH reads are in the crate `watchcache`; here are the kinds:
+//! the result of a write (`registry`), and the bytes of responses (`page`, `watch`, `table`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -98,18 +98,18 @@ pub struct Model {
     dry_runs: u64,
     /// Time from 1970 to the start.
     epoch: Duration,
-    /// Must a namespace exist before anything is written into it?
+    /// Whether a write needs an existing namespace.
     namespaces_enforced: bool,
     /// Served definitions, by name.
     installed: BTreeMap<String, Installed>,
     /// Definitions that changed and are not processed yet.
     unsettled: BTreeSet<String>,
-    /// The resources by group and plural: all versions of a resource share their objects.
+    /// Resources by group and plural: all versions of a resource share their objects.
     places: BTreeMap<(&'static str, &'static str), ResourceId>,
-    /// The same by the address of the kind, because every write looks it up several times.
+    /// Resources by the address of the kind, because every write looks them up several times.
     places_of_kinds: BTreeMap<usize, ResourceId>,
     beginning: Beginning,
-    /// Were the objects created that kube-apiserver creates when it starts?
+    /// Whether the objects that kube-apiserver creates at start exist.
     bootstrapped: bool,
     policy: Derived<Policy>,
     admission: Derived<Policies>,
@@ -132,7 +132,7 @@ impl Model {
         model
     }
 
-    /// From now on, clients cannot write into a namespace that does not exist. Writes of the scenario still can.
+    /// Rejects writes of clients into a namespace that does not exist from now on. Writes of the scenario are still possible.
     pub fn enforce_namespaces(&mut self) {
         self.namespaces_enforced = true;
     }
@@ -179,7 +179,7 @@ impl Model {
         self.places_of_kinds.insert(address(kind), *place);
     }
 
-    /// Is there a second apiserver on the same store?
+    /// Returns whether a second apiserver uses the same store.
     pub fn has_secondary(&self) -> bool {
         self.storage.replicas() > 1
     }
@@ -194,7 +194,7 @@ impl Model {
         &self.storage
     }
 
-    /// The same, to compact, restore or restart it. Objects are written by the methods of the model.
+    /// Returns etcd and the watch caches, to compact, restore or restart it. Objects are written by the methods of the model.
     pub(crate) fn storage_mut(&mut self) -> &mut Storage {
         &mut self.storage
     }
@@ -270,7 +270,7 @@ impl Model {
         Ok(self.carry_out(now, kind, current.key.clone(), Some(current), outcome))
     }
 
-    /// Does this object exist?
+    /// Returns whether the object exists.
     pub fn has(&self, name: &ObjectName) -> bool {
         self.existing(name).is_ok()
     }
@@ -290,10 +290,11 @@ impl Model {
         Ok(self.replace(now, kind, current.key.clone(), &manifest))
     }
 
-    /// Carries out a write of a client. `seed` decides generated names.
+    /// Executes a write of a client. `seed` is the seed of generated names.
     ///
     /// # Errors
-    /// The refusal of a real apiserver: 403, 404, 409, 422, 500.
+    ///
+    /// The error of a real apiserver: 403, 404, 409, 422, 500.
     pub fn write(&mut self, now: Duration, request: WriteRequest, seed: u64) -> Result<Done, Refused> {
         match self.write_as(now, request, seed, None, &mut Replies::default()) {
             Ok(done) => Ok(done),
@@ -305,10 +306,11 @@ impl Model {
         }
     }
 
-    /// Like [`Model::write`], for a user: nobody grants rights that they do not hold, and webhooks are asked. `None`: the
-    /// server itself. An attempt that waits is made again, with the outcomes of its calls in `replies`.
+    /// Like [`Model::write`], for a user, who cannot grant rights they do not hold, and with webhooks. `None`: the server itself.
+    /// A write that waits is attempted again, with the outcomes of its calls in `replies`.
     ///
     /// # Errors
+    ///
     /// As [`Model::write`]; or it waits.
     pub(crate) fn write_as(
         &mut self,
@@ -500,7 +502,7 @@ impl Model {
         }
     }
 
-    /// Counts a write, and passes it to the controllers of definitions.
+    /// Counts a write, and notifies the controllers of definitions.
     fn note(&mut self, op: WriteOp, stored: &Stored) {
         let (kind, key, revision) = (stored.kind, stored.key.as_str(), stored.revision);
         self.writes += 1;
@@ -509,7 +511,7 @@ impl Model {
     }
 }
 
-/// The replica as the storage counts them.
+/// Returns the index of a replica in the storage.
 fn replica_id(replica: Replica) -> watchcache::Replica {
     match replica {
         Replica::Primary => watchcache::Replica::FIRST,

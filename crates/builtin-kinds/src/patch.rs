@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::schema::Schema;
 use super::types;
-use crate::fitting::fitting;
+use crate::field_validation::fitting;
 
 mod json;
 mod strategic;

@@ -11,7 +11,7 @@ use apimachinery::status::Status;
 use apimachinery::write::FieldValidation;
 use apimachinery::{Version, depth, go_text};
 use builtin_kinds::catalog::Catalog;
-use builtin_kinds::fitting::fitting;
+use builtin_kinds::field_validation::fitting;
 use builtin_kinds::types;
 use builtin_kinds::types::Reading;
 use serde_json::Value;

@@ -1,8 +1,7 @@
-//! The objects a server began with, and the way back to them.
+//! The initial objects of a server, and the reset to them.
 //!
-//! It is gone by writes, as anybody could make them: revisions go on, watches see what changed, and what did not change
-//! is not written. An object that comes back is the one it was, down to its uid, so that what names it as its owner
-//! belongs to it again; no client could tell that from a backup that was restored.
+//! A reset consists of ordinary writes: revisions increase, watches receive the changes, and unchanged objects are not
+//! written. A restored object keeps its uid, so that it again owns its dependents; for clients it is like a restored backup.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use super::{Model, Objects, Written};
 /// The objects of each resource, by group and plural.
 pub(super) type Beginning = BTreeMap<(&'static str, &'static str), Objects>;
 
-/// The resource whose objects others are in.
+/// Resource of the namespaces, which contain other objects.
 const NAMESPACES: (&str, &str) = ("", "namespaces");
 
 impl Model {
@@ -29,13 +28,13 @@ impl Model {
             .collect();
     }
 
-    /// From now on, time zero is `epoch` after 1970.
+    /// Sets the time since 1970 that is time zero.
     pub fn starts_at(&mut self, epoch: Duration) {
         self.epoch = epoch;
     }
 
-    /// Brings the beginning back; gives what had to be written for it, in order. What came since goes at once, whatever
-    /// held it.
+    /// Resets to the initial objects; returns the writes, in order. Objects created since are deleted at once, despite
+    /// finalizers.
     pub fn begin_again(&mut self, now: Duration) -> Vec<Written> {
         let mut written = Vec::new();
         let mut gone = self.strangers();
@@ -51,7 +50,7 @@ impl Model {
             .flat_map(Objects::values)
             .cloned()
             .collect();
-        // What is defined comes after its definition is settled.
+        // Custom resources follow the processing of their definitions.
         back.sort_by_key(|then| (then.kind.custom, then.kind.storage() != NAMESPACES));
         let defined = back.partition_point(|then| !then.kind.custom);
         for then in &back[..defined] {
@@ -64,7 +63,7 @@ impl Model {
         written
     }
 
-    /// The objects that were not there at the beginning, even if another had their name.
+    /// Returns the objects that are not initial ones, including those that reuse a name.
     fn strangers(&self) -> Vec<Arc<Stored>> {
         let mut found = Vec::new();
         for (stored, place) in &self.places {

@@ -1,10 +1,10 @@
-//! The objects that kube-apiserver itself creates when it starts, beside its namespaces: the service `kubernetes`, default
-//! roles and bindings, priority classes, flow schemas, API services and so on.
+//! Objects that kube-apiserver creates when it starts, except namespaces: the service `kubernetes`, default roles and
+//! bindings, priority classes, flow schemas, API services and others.
 //!
-//! They are data (`data/bootstrap.txt`), recorded from real servers by `cargo xtask oracle bootstrap`. A line is an
-//! object: the first and the last minor that creates it so, and its bytes, with `@uid`, `@version`, `@time`, `@micros` and
-//! `@date` where every server has its own. Lines with `#` name the source of each minor. Nobody who starts a server is to
-//! wait for some 200 objects to be built, so the bytes are taken as they are. It must not know which objects there are.
+//! They are data (`data/bootstrap.txt`), recorded from kube-apiserver by `cargo xtask oracle bootstrap`. Each line is an
+//! object: the first and the last minor version that creates it so, and its bytes, with `@uid`, `@version`, `@time`,
+//! `@micros` and `@date` for values that differ between servers. Lines with `#` name the source of each minor version. The
+//! bytes are used unchanged, because building some 200 objects would delay the start. It must not know individual objects.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use apimachinery::time::timestamp;
 
 use super::{Model, Written, write};
 
-/// The recording.
+/// The recorded objects.
 const RECORDED: &str = include_str!("../../data/bootstrap.txt");
 
 impl Model {
-    /// Creates the objects that kube-apiserver of this version creates when it starts: to be called before any time has
-    /// passed. What is there already stays. Returns what was written.
+    /// Creates the objects that kube-apiserver of this version creates when it starts. Must be called at time zero. Existing
+    /// objects are kept. Returns the writes.
     pub fn bootstrap(&mut self) -> Vec<Written> {
         self.bootstrapped = true;
         let mut written = Vec::new();
@@ -45,7 +45,7 @@ impl Model {
     }
 }
 
-/// The objects of a minor.
+/// Returns the objects of a minor version.
 pub(super) fn recorded(minor: u8) -> impl Iterator<Item = &'static str> {
     RECORDED.lines().filter_map(move |line| {
         let mut parts = line.splitn(3, ' ');
@@ -56,7 +56,7 @@ pub(super) fn recorded(minor: u8) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// What is asked of an object before anybody reads it.
+/// Fields of an object that are read before it is decoded.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
@@ -78,7 +78,7 @@ struct Metadata<'a> {
     labels: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The bytes of an object created at `epoch`.
+/// Returns the bytes of an object created at `epoch`.
 fn filled(json: &str, uid: &str, revision: u64, epoch: Duration) -> Vec<u8> {
     let time = timestamp(epoch);
     let revision = revision.to_string();

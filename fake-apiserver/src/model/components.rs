@@ -1,9 +1,9 @@
-//! Component statuses: the health of what a cluster consists of. They are made for every read and never stored, so that they
-//! have no version, no pages and no watch.
+//! Component statuses: the health of the control plane. They are computed for each read and never stored, so they have no
+//! resourceVersion, no pages and no watch.
 //!
-//! There is no other component here, as beside a kube-apiserver that runs alone: connections are refused.
+//! Other components do not exist, as next to a kube-apiserver that runs alone: connections to them are refused.
 //!
-//! Source: kubernetes `pkg/registry/core/componentstatus/rest.go`; the words are recorded.
+//! Source: kubernetes `pkg/registry/core/componentstatus/rest.go`; recorded texts.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
 use serde_json::{Value, json};
 
-/// A component and the port where its health would be asked for.
+/// Components and the ports of their health checks.
 const UNREACHABLE: [(&str, u16); 2] = [("controller-manager", 10257), ("scheduler", 10259)];
 
-/// All of them, as objects of `kind`, in key order.
+/// Returns all component statuses as objects of `kind`, in key order.
 pub(super) fn statuses(kind: &'static ApiResource) -> [Arc<Stored>; 3] {
     let [manager, scheduler] = UNREACHABLE.map(|(name, port)| {
         let message = format!(

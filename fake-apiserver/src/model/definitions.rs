@@ -1,9 +1,9 @@
-//! What the controllers inside an apiserver do about definitions: accept names, establish, and clean up behind them.
+//! Controllers of custom resource definitions: accept names, establish, and clean up.
 //!
-//! They do it at once, one write after the other, where a real one takes some milliseconds.
+//! They run synchronously, one write after the other; in kube-apiserver they take some milliseconds.
 //!
-//! Source: apiextensions `controller/{status,establish,finalizer}`, kube-aggregator `controllers/autoregister`; the
-//! order of the writes is that of a recorded server.
+//! Source: apiextensions `controller/{status,establish,finalizer}`, kube-aggregator `controllers/autoregister`; the order of
+//! the writes was recorded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 use crate::model::write::{self, Outcome};
 use crate::model::{Model, Written};
 
-/// What holds a definition until its objects are gone.
+/// Finalizer of a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// The name a server writes under itself.
+/// Field manager of the server's own writes.
 const ITSELF: &str = "kube-apiserver";
 
-/// A definition as it is served.
+/// A served definition.
 #[derive(Debug)]
 pub(crate) struct Installed {
     group: String,
@@ -35,7 +35,7 @@ pub(crate) struct Installed {
 }
 
 impl Model {
-    /// A definition that is being deleted: it waits for its objects.
+    /// Processes a definition that is marked for deletion and waits for its objects.
     pub(in crate::model) fn definition_marked(&self, now: Duration, definition: &mut Value) {
         let now = timestamp(self.epoch + now);
         definition["metadata"]["deletionTimestamp"] = now.as_str().into();
@@ -55,7 +55,7 @@ impl Model {
         );
     }
 
-    /// Remembers that something changed which the controllers have to look at.
+    /// Queues a definition after a change that affects it.
     pub(in crate::model) fn unsettle(&mut self, kind: &ApiResource, key: &str) {
         if kind.defines {
             self.unsettled.insert(key.to_owned());
@@ -108,11 +108,11 @@ impl Model {
             }
         }
         self.install(stored, &last.json());
-        // What it wrote itself needs no second look.
+        // Its own writes need not be processed.
         self.unsettled.remove(&stored.key);
     }
 
-    /// Deletes the objects of a definition that goes, and then it.
+    /// Deletes the objects of a definition that is being deleted, and then the definition.
     fn clean_up(
         &mut self,
         now: Duration,
@@ -155,7 +155,7 @@ impl Model {
         }
     }
 
-    /// The definition is gone: nothing is served of it any more.
+    /// Stops serving a deleted definition.
     fn retire(&mut self, now: Duration, name: &str, written: &mut Vec<Written>) {
         let Some(gone) = self.installed.remove(name) else {
             return;
@@ -175,7 +175,7 @@ impl Model {
                 }
             }
         }
-        // Names are free again: who waited for them may have them.
+        // Definitions that wait for its names can have them now.
         let waiting = self
             .definitions()
             .into_iter()
@@ -184,7 +184,7 @@ impl Model {
         self.unsettled.extend(waiting);
     }
 
-    /// Serves a definition as it is now.
+    /// Serves the current version of a definition.
     fn install(&mut self, stored: &Stored, definition: &Value) {
         let text = |pointer: &str| {
             let text = definition.pointer(pointer).and_then(Value::as_str);
@@ -229,7 +229,7 @@ impl Model {
             .collect()
     }
 
-    /// The names the other definitions of its group hold.
+    /// Returns the names accepted for other definitions of its group.
     fn taken(&self, kind: &'static ApiResource, definition: &Stored) -> Taken {
         let group = definition.json()["spec"]["group"].clone();
         let others = self.objects(kind).values();
@@ -241,7 +241,7 @@ impl Model {
         Taken::by(others.iter())
     }
 
-    /// Tells the aggregator of the group's versions, as a real server's own APIServices do.
+    /// Creates the APIServices of the group's versions, as kube-apiserver does.
     fn register(&mut self, now: Duration, definition: &Value, written: &mut Vec<Written>) {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
         let Some(kind) = self.catalog.find("apiregistration.k8s.io", "apiservices") else {
@@ -287,7 +287,7 @@ impl Model {
         }
     }
 
-    /// Stores a change of a definition's status.
+    /// Stores the status of a definition.
     fn put(
         &mut self,
         now: Duration,

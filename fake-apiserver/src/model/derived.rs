@@ -1,4 +1,4 @@
-//! A value computed from the objects of resources, kept until one of them changes. It must not know what the value is.
+//! Cache of a value computed from the objects of resources, valid until one of them changes. It must not know the value.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use super::Objects;
 pub(super) struct Derived<T>(Mutex<Option<(Vec<Objects>, Arc<T>)>>);
 
 impl<T> Default for Derived<T> {
-    /// Nothing is computed yet.
+    /// No value.
     fn default() -> Self {
         Self(Mutex::new(None))
     }

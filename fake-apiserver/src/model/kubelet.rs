@@ -1,5 +1,5 @@
-//! What a server passes on: to the kubelet of a pod (logs, and streams to and from its containers), or as a proxy to a pod,
-//! a service or a node. Nobody is there to pass it on to, but whether a server would come that far is in the store.
+//! Requests that kube-apiserver forwards: to the kubelet of a pod (logs, and streams to and from containers), or as a proxy
+//! to a pod, service or node. There is no backend; the checks before a connection are made.
 //!
 //! Source: kubernetes `pkg/registry/core/pod/strategy.go` (`LogLocation`, `streamLocation`, `validateContainer`,
 //! `ResourceLocation`), `pkg/registry/core/service/storage/storage.go` (`ResourceLocation`) and
@@ -13,11 +13,12 @@ use super::Model;
 use crate::api::{ConnectRequest, Connection};
 
 impl Model {
-    /// What a server says before it passes a request on. Ok: nothing, because there is no log yet.
+    /// Returns the response to a request that would be forwarded. `Ok`: an empty log.
     ///
     /// # Errors
-    /// 404 and 400 for pods, containers, services and nodes that are not there, 500 for a node nobody knows the address
-    /// of, 503 for a service without endpoints, 501 for what would have to be asked.
+    ///
+    /// 404 and 400 for pods, containers, services and nodes that do not exist, 500 for a node without an address, 503 for a
+    /// service without endpoints, 501 for a request that needs a backend.
     pub(crate) fn connect(&self, request: &ConnectRequest) -> Result<(), Status> {
         if request.connection == Connection::Proxy {
             return self.proxy(request);
@@ -39,13 +40,13 @@ impl Model {
             }
             (_, _) => {}
         }
-        // A real server says so of a node as if it were a pod.
+        // kube-apiserver reports a missing node like a missing pod.
         let found = self.named("nodes", None, node);
         check_address(&found.map_err(|_| Status::not_found(kind, node))?.json())?;
         Err(nobody(request))
     }
 
-    /// What a server says before it proxies.
+    /// Returns the error of a proxy request.
     fn proxy(&self, request: &ConnectRequest) -> Result<(), Status> {
         let Collection { kind, namespace } = &request.collection;
         let (name, port) = name_and_port(&request.name).ok_or_else(|| {
@@ -64,7 +65,7 @@ impl Model {
                     }
                 }
                 let endpoints = self.named("endpoints", namespace, name);
-                // A real server says so of the endpoints as if they were the service.
+                // kube-apiserver reports missing endpoints as a missing service.
                 let endpoints = endpoints.map_err(|_| Status::not_found(kind, name))?;
                 if endpoints.json()["subsets"].as_array().is_none_or(Vec::is_empty) {
                     let message = format!("no endpoints available for service {name:?}");
@@ -85,13 +86,13 @@ impl Model {
     }
 }
 
-/// Nobody is there to pass it on to.
+/// Returns the error for a request without a backend.
 fn nobody(request: &ConnectRequest) -> Status {
     let (kind, part) = (request.collection.kind, request.connection.part());
     Status::not_served(&format!("{}/{part}", kind.qualified()))
 }
 
-/// Is it known where a node's kubelet listens?
+/// Checks that the node has an address for its kubelet.
 fn check_address(node: &Value) -> Result<(), Status> {
     match node["status"]["addresses"].as_array() {
         Some(addresses) if !addresses.is_empty() => Ok(()),
@@ -101,7 +102,7 @@ fn check_address(node: &Value) -> Result<(), Status> {
     }
 }
 
-/// Of `name`, `name:port` and `scheme:name:port`, name and port.
+/// Returns name and port of `name`, `name:port` and `scheme:name:port`.
 ///
 /// Source: apimachinery `util/net/port_split.go` (`SplitSchemeNamePort`).
 fn name_and_port(asked: &str) -> Option<(&str, &str)> {
@@ -114,7 +115,7 @@ fn name_and_port(asked: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, port))
 }
 
-/// Is it clear which container is meant, and is it there?
+/// Checks that the container is specified, if there are several, and exists.
 fn check_container(spec: &Value, pod: &str, wanted: &str) -> Result<(), Status> {
     let names: Vec<&str> = ["initContainers", "containers", "ephemeralContainers"]
         .into_iter()

@@ -8,7 +8,7 @@ use apimachinery::options::{MetaVersion, Representation};
 use bytes::Bytes;
 use watchcache::Change;
 
-/// What is kept beside a write.
+/// Lines and keys cached next to a write.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     object_ref: OnceLock<Arc<ObjectRef>>,

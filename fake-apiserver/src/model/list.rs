@@ -1,6 +1,6 @@
-//! LIST and GET of a kind: the request as `watchcache` reads it, and its answer as a page or a body.
+//! LIST and GET of a kind: converts requests for `watchcache`, and its results to pages and bodies.
 //!
-//! Which state answers a read is decided there ([`watchcache::Decision`]).
+//! The state that a read returns is decided there ([`watchcache::Decision`]).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! The namespaces that are there from the start, as an apiserver makes them: written out, because to work them out takes
-//! the tables of every type, and nobody who starts a server is to wait for these.
+//! Namespaces that kube-apiserver creates at start. They are written out, because defaulting and validating them would load
+//! the tables of all types and delay the start.
 //!
-//! It must not know which there are.
+//! It must not know their names.
 
 use apimachinery::time::timestamp;
 use scenario::{Manifest, Place};
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Model;
 
 impl Model {
-    /// The namespace of this name as kube-apiserver itself creates it: to be applied before any time has passed.
+    /// Returns the namespace of this name as kube-apiserver creates it. Must be applied at time zero.
     pub fn founded(&self, name: &str) -> Manifest {
         let labels = json!({ "kubernetes.io/metadata.name": name });
         let founder = json!({
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::api::write::{WriteAction, WriteRequest};
 
-    /// The first namespace of a store, by `make`.
+    /// Returns the first namespace of a store, created by `make`.
     fn first(make: impl FnOnce(&mut Model)) -> Value {
         let mut model = Model::standalone(&ServerSettings {
             epoch_seconds: 1_700_000_000,

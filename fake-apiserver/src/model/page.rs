@@ -1,6 +1,6 @@
-//! One page of a list on the wire: the envelope, the items, and the page as pieces while it is sent.
+//! One page of a list on the wire: envelope, items, and chunks while it is sent.
 //!
-//! It must not know which items are on it: that is `list`.
+//! It must not know the selection of the items (`list`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Page {
         out.into()
     }
 
-    /// Is it large enough to be encoded while it is sent?
+    /// Returns whether it is large enough to be encoded while it is sent.
     pub fn is_long(&self) -> bool {
         self.items.iter().map(|item| item.length()).sum::<usize>() > LONG
     }
@@ -89,7 +89,7 @@ impl Page {
     }
 
     /// Returns the list as JSON in the key order of the wire, for a script that edits it; [`encode_json`] and a newline make
-    /// the body of it.
+    /// it a body.
     pub fn to_json(&self) -> Value {
         if let Representation::Table(_) = self.form {
             return decode(&self.encode());
@@ -111,7 +111,7 @@ impl Page {
         }
         match &self.continue_token {
             Some(token) => drop(metadata.insert("continue".to_owned(), token.as_str().into())),
-            // An unstructured list has the key even where it is empty.
+            // An unstructured list has the key even if it is empty.
             None if custom => drop(metadata.insert("continue".to_owned(), "".into())),
             None => {}
         }
@@ -185,9 +185,9 @@ pub struct PageText {
     page: Page,
     /// For a table.
     printer: Option<table::Printer<'static>>,
-    /// Number of items that are encoded.
+    /// Number of encoded items.
     written: usize,
-    /// Encoded bytes that are not taken yet.
+    /// Encoded bytes that are not sent yet.
     out: Vec<u8>,
     after: Vec<u8>,
 }

@@ -1,10 +1,10 @@
-//! Writes that clients ask for: which of them the store refuses, and what it answers.
+//! Writes of clients: checks, and responses.
 //!
-//! What becomes of an object is `write`'s; here is what a write needs to be allowed, and what of a request's object is
-//! the server's own (status, finalizers of a namespace, the fields of another path).
+//! The new object is computed in `write`; here are the conditions of a write, and the fields of a request's object that the
+//! server sets or ignores (status, finalizers of a namespace, fields of other subresources).
 //!
-//! Source: apiserver `registry/generic/registry/store.go` and `registry/rest/{create,update,delete}.go`;
-//! kubernetes `plugin/admission/namespace/lifecycle`; the strategies of each kind, as columns of the catalog.
+//! Source: apiserver `registry/generic/registry/store.go` and `registry/rest/{create,update,delete}.go`; kubernetes
+//! `plugin/admission/namespace/lifecycle`; the strategies of each kind, as columns of the catalog.
 
 use std::borrow::Cow;
 use std::ops::Bound;
@@ -47,7 +47,7 @@ mod update;
 mod usage;
 mod webhooks;
 
-/// A write of a client, done.
+/// A successful write of a client.
 #[derive(Debug)]
 pub struct Done {
     /// 200, 201 or 202.
@@ -56,24 +56,24 @@ pub struct Done {
     pub body: Bytes,
     /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
-    /// What changed, in order.
+    /// Changes, in order.
     pub written: Vec<Written>,
 }
 
-/// What is answered to a POST that created no object.
+/// Response to a POST that created no object.
 const DONE: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}"#;
 
-/// Who writes what admission changes.
+/// Field manager of changes by admission.
 const SERVER: &str = "kube-apiserver";
 
-/// One write on its way.
+/// A write in progress.
 struct Writer<'a> {
     model: &'a mut Model,
     now: Duration,
     collection: Collection,
-    /// `None`: the server itself.
+    /// User; `None`: the server itself.
     asker: Option<Asker<'a>>,
-    /// In whose words the object is stored; the request may have others.
+    /// Kind in the stored version; the request can have another.
     kind: &'static ApiResource,
     dry_run: bool,
     form: Representation,
@@ -94,7 +94,7 @@ struct Writer<'a> {
     converts: bool,
 }
 
-/// A write that was not done.
+/// A rejected write.
 #[derive(Debug)]
 pub enum Undone {
     /// It is refused.
@@ -108,14 +108,14 @@ pub enum Undone {
 /// A write that was refused.
 #[derive(Debug)]
 pub struct Refused {
-    /// Why.
+    /// The error.
     pub status: Status,
     /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
 }
 
-/// Does what `request` asks for, or refuses it. `seed` decides over generated names; `replies` has what webhooks answered to an
-/// earlier attempt, and gets the calls that this one waits for.
+/// Executes or rejects `request`. `seed` is the seed of generated names; `replies` has the responses of webhooks to an earlier
+/// attempt, and receives the calls that this one waits for.
 pub(super) fn write(
     model: &mut Model,
     now: Duration,
@@ -250,12 +250,12 @@ impl Writer<'_> {
         self.kind
     }
 
-    /// The kind in whose words the writer speaks.
+    /// Returns the kind of the request.
     fn asked(&self) -> &'static ApiResource {
         self.collection.kind
     }
 
-    /// What the writer sent, in the words in which it is stored.
+    /// Converts the received object to the stored version.
     fn received(&self, object: Value) -> Value {
         if self.asked() == self.kind() {
             object
@@ -264,7 +264,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Since 1970.
+    /// Time since 1970.
     fn time(&self) -> Duration {
         self.model.epoch + self.began
     }
@@ -303,7 +303,7 @@ impl Writer<'_> {
             .ok_or_else(|| Status::not_found(self.kind(), name))
     }
 
-    /// A custom resource says its kind itself, and must say the right one.
+    /// Checks kind and version of a custom resource, which must be present and match the path.
     fn kind_fault(&self, object: &Value) -> Option<Cause> {
         let kind = self.kind();
         let sent = object["kind"].as_str().unwrap_or_default();
@@ -314,7 +314,7 @@ impl Writer<'_> {
         })
     }
 
-    /// The namespace must be there, where it must be there at all.
+    /// Returns the namespace of the object. It must exist if namespaces are enforced.
     fn needs_namespace(&self) -> Result<Option<Arc<Stored>>, Status> {
         let Some(namespace) = self.collection.namespace.as_deref() else {
             return Ok(None);
@@ -329,12 +329,12 @@ impl Writer<'_> {
         Ok(found)
     }
 
-    /// And it must not be on its way out.
+    /// Checks that the namespace is not terminating.
     fn takes_content(&self, name: &str) -> Result<(), Status> {
         self.takes(self.kind(), name)
     }
 
-    /// The same, of something that is called otherwise.
+    /// Does the same for a resource of another kind.
     fn takes(&self, kind: &ApiResource, name: &str) -> Result<(), Status> {
         match self.needs_namespace()? {
             Some(namespace) if namespace.is_terminating() => {
@@ -344,26 +344,26 @@ impl Writer<'_> {
         }
     }
 
-    /// The object with what goes without saying.
+    /// Returns the object with defaults.
     fn completed(&self, mut object: Value) -> Value {
         self.filled(&mut object);
         self.conformed(object)
     }
 
-    /// Fills in what goes without saying. False: the object said it all, and has the form it had.
+    /// Sets defaults. Returns false if the object already had all of them, in the form of its kind.
     fn filled(&self, object: &mut Value) -> bool {
         if !object["metadata"].is_object() {
             object["metadata"] = json!({});
         }
         if self.kind().custom {
-            // Of built-in kinds the struct leaves these out.
+            // The struct of a built-in kind omits these.
             object::without_empty_metadata(object);
         }
-        // What was said in the words of another version has no form yet.
+        // An object converted from another version has not been decoded as its kind.
         defaults::fill(self.kind(), object) || self.asked() != self.kind()
     }
 
-    /// The object with the name it is written under, where it leaves that out.
+    /// Sets name, namespace and uid if the object omits them.
     fn identified(&self, mut object: Value, name: &str, uid: &str) -> Value {
         let metadata = &mut object["metadata"];
         let namespace = self.collection.namespace.as_deref();
@@ -377,7 +377,7 @@ impl Writer<'_> {
         object
     }
 
-    /// An object that says nothing yet.
+    /// Returns an empty object of the kind.
     fn nothing(&self) -> Cow<'static, Value> {
         match types::zero(self.kind(), self.model.version) {
             Some(zero) => Cow::Borrowed(zero),
@@ -385,7 +385,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The object in the form of its kind. One that a script put there as it is, and that does not fit, stays so.
+    /// Returns the object in the form of its kind. An object with wrong types, which only a script can have stored, is
+    /// unchanged.
     fn conformed(&self, object: Value) -> Value {
         match types::conform(self.kind(), &object, self.model.version) {
             Ok(conformed) => conformed.unwrap_or(object),
@@ -396,7 +397,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The objects of a built-in kind in the namespace that is written to. Where there are none it costs nothing.
+    /// Returns the objects of a built-in kind in the namespace of the write. Cheap if there are none.
     fn in_namespace(&self, group: &str, plural: &str) -> Vec<Arc<Stored>> {
         let kind = self.model.catalog.find(group, plural);
         let objects = kind.map(|kind| self.model.objects(kind));
@@ -411,7 +412,7 @@ impl Writer<'_> {
         of_namespace.map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Writes the status of another object than the one that is asked for, as the server itself does it.
+    /// Writes the status of another object than the requested one, as the server itself.
     fn note_status(&mut self, current: &Arc<Stored>, status: Value) {
         let (kind, version) = (current.kind, self.model.version);
         let live = current.json();
@@ -432,7 +433,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Nothing too large is stored.
+    /// Checks the size of the stored object.
     fn check_size(&self, outcome: &Outcome) -> Result<(), Status> {
         match outcome {
             Outcome::Put(object) if !self.dry_run => {
@@ -442,7 +443,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Stores what came of it, unless that is only asked for; gives the object as the writer is shown it.
+    /// Stores the result unless this is a dry run; returns the object for the response.
     fn commit(
         &mut self,
         key: String,
@@ -464,7 +465,7 @@ impl Writer<'_> {
             });
         }
         let released = match &outcome {
-            // Its writer is shown it under the version it last had.
+            // The response has the last stored version.
             Outcome::Released(json) => Some(Stored::as_is(kind, key.clone(), 0, json.clone())),
             Outcome::Put(_) | Outcome::Same(_) | Outcome::Gone => None,
         };
@@ -489,7 +490,7 @@ impl Writer<'_> {
         Ok(shown)
     }
 
-    /// The object in the form its writer asked for.
+    /// Encodes the object in the requested representation.
     fn shown(&self, stored: &Stored) -> Bytes {
         let asked = (stored.kind != self.asked()).then(|| convert::converted(stored, self.asked()));
         table::shown(

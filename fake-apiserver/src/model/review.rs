@@ -1,7 +1,6 @@
-//! Reviews: what a user may do, who one is, whose token it is, and the request of a token. They are answered and never
-//! stored.
+//! Reviews of access, users and tokens, and token requests. They are answered and never stored.
 //!
-//! It must not know how users prove who they are, nor what rights there are: it asks the [`Reviewer`].
+//! It must not know authentication or authorization: it calls the [`Reviewer`].
 //!
 //! Source: kubernetes `pkg/registry/authorization` and `pkg/registry/authentication`.
 
@@ -23,28 +22,29 @@ use super::Model;
 use crate::api::ReviewRequest;
 use crate::api::access::{Attributes, Authorizer, User};
 
-/// Who knows the answers.
+/// Authentication and authorization for reviews.
 pub(crate) struct Reviewer<'a> {
-    /// Who asks.
+    /// User of the request.
     pub(crate) asker: &'a User,
-    /// Who decides what may be done.
+    /// Authorizer for the reviewed access.
     pub(crate) authorizer: &'a Authorizer,
-    /// Whose token it is, and for which of these audiences it is meant; no audiences: those of the server.
+    /// Authenticates a token for these audiences; without audiences, for those of the server.
     pub(crate) authenticate: &'a dyn Fn(&str, &[&str]) -> Known,
-    /// The token that makes these claims.
+    /// Signs claims as a token.
     pub(crate) sign: &'a dyn Fn(&Value) -> String,
-    /// What tells the token that is asked for now from all others.
+    /// Random value that makes the requested token unique.
     pub(crate) chance: u64,
 }
 
-/// Whose a token is and which audiences it is meant for, or why that cannot be said.
+/// User and audiences of a token, or the error.
 pub(crate) type Known = Result<(User, Vec<String>), String>;
 
 impl Model {
-    /// The answer to a review.
+    /// Answers a review.
     ///
     /// # Errors
-    /// 400 and 422 for a review that does not say what it asks; 404 and 409 for a token of whom there is not.
+    ///
+    /// 400 and 422 for an incomplete review; 404 and 409 for a token of an account that does not exist or differs.
     pub(crate) fn review(
         &self,
         now: Duration,
@@ -102,7 +102,7 @@ impl Model {
         Ok(body.into())
     }
 
-    /// `whom`: whom the review is about, by its spec.
+    /// Answers a review of access; `whom` returns the reviewed user by the spec.
     fn access_answer(
         &self,
         request: ReviewRequest,
@@ -126,7 +126,7 @@ impl Model {
         Ok(object)
     }
 
-    /// The object that was sent, where it was sent to, with its owner.
+    /// Returns the received object with namespace and managed fields.
     fn noted(&self, request: ReviewRequest, time: String) -> Value {
         let ReviewRequest {
             collection,
@@ -197,7 +197,7 @@ fn token_status(spec: &Value, reviewer: &Reviewer<'_>) -> Result<Value, Status> 
     })
 }
 
-/// Whom a review is about.
+/// Returns the reviewed user.
 fn user_of(spec: &Value) -> User {
     let extra = spec["extra"].as_object().into_iter().flatten();
     User {
@@ -210,7 +210,7 @@ fn user_of(spec: &Value) -> User {
     }
 }
 
-/// What they want to do.
+/// Returns the reviewed access.
 fn attributes(spec: &Value) -> Attributes {
     let of_path = &spec["nonResourceAttributes"];
     if of_path.is_object() {

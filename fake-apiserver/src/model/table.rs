@@ -1,7 +1,7 @@
-//! Objects as tables: what `kubectl get` prints, made by the server.
+//! Tables, as `kubectl get` requests them.
 //!
-//! What stands in the cells is decided elsewhere (`columns`); here is what a table is on the wire, for a page, for one
-//! object, and for the events of a watch, of which only the first names the columns.
+//! The cells are computed in `columns`; here is the encoding of a table: of a page, of an object, and of the events of a
+//! watch, of which only the first has the column definitions.
 //!
 //! Source: "Receiving resources as Tables" in the API concepts page; apiserver `endpoints/handlers/response.go`.
 
@@ -19,8 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::page::Page;
 
-/// An object in the form asked for, without newline; a table if that is the form, with the names of its columns if
-/// `named`.
+/// Returns an object in the requested representation, without newline; a table has its column definitions if `named`.
 pub(super) fn shown(
     stored: &Stored,
     form: Representation,
@@ -44,7 +43,7 @@ pub(super) fn shown(
     out.into()
 }
 
-/// A page as a table, without newline.
+/// Encodes a page as a table, without newline.
 pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>) -> Vec<u8> {
     let printer = Printer::new(page.kind, table, page.version, page.read_at);
     let mut out = printer.begin(metadata, true);
@@ -55,7 +54,7 @@ pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>)
         printer.stored(item, page.form, &mut out);
     }
     if page.items.is_empty() && printer.columns.is_plain() {
-        // Nothing was appended to the Go slice.
+        // In Go nothing was appended to the nil slice.
         out.truncate(out.len() - 1);
         out.extend_from_slice(b"null}");
         return out;
@@ -64,12 +63,12 @@ pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>)
     out
 }
 
-/// The object in the words of the columns.
+/// Returns the object in the version that columns read.
 fn printed(stored: &Stored) -> Value {
     convert::received(stored.kind, stored.json())
 }
 
-/// The table of a bookmark: a row of an object that has nothing but a version, and `carried`, what the row carries of it.
+/// Encodes the table of a bookmark: a row of an object with only a resourceVersion; `carried` is the `object` of the row.
 pub(super) fn bookmark(
     kind: &ApiResource,
     table: TableForm,
@@ -78,7 +77,7 @@ pub(super) fn bookmark(
     carried: &[u8],
     named: bool,
 ) -> Vec<u8> {
-    // What has no time has no age, whenever it is.
+    // An object without a time has no age, at any time.
     let printer = Printer::new(kind, table, version, Duration::ZERO);
     let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
     let mut out = printer.begin(&metadata, named);
@@ -87,7 +86,7 @@ pub(super) fn bookmark(
     out
 }
 
-/// Writes objects of one kind as rows.
+/// Encoder of objects of one kind as rows.
 #[derive(Debug)]
 pub(super) struct Printer<'a> {
     kind: &'a ApiResource,
@@ -108,7 +107,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The table up to its first row.
+    /// Encodes the table up to its first row.
     pub(super) fn begin<M: serde::Serialize>(&self, metadata: &M, named: bool) -> Vec<u8> {
         let mut out = Vec::new();
         let api_version = self.table.version.api_version();
@@ -125,7 +124,7 @@ impl<'a> Printer<'a> {
         out
     }
 
-    /// The row of a stored object.
+    /// Encodes the row of a stored object.
     pub(super) fn stored(&self, stored: &Stored, form: Representation, out: &mut Vec<u8>) {
         self.row(&printed(stored), &stored.encoded(form), out);
     }

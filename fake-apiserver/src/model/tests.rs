@@ -1,7 +1,7 @@
-//! The model's rules as tables. Requests go through [`crate::api::parse`], so a row reads as what a client sends.
+//! Tables of requests and responses. Requests go through [`crate::api::parse`], so a row reads as a client sends it.
 //!
-//! The fixture: ConfigMaps `cm-1` to `cm-5` in `probe` (written at 1003 to 1007, label `app=x` on 1, 3 and 5), `cm-1`
-//! in `probe-b` (1008), Widget `wd-1` in `probe` (1009); namespaces at 1001 and 1002.
+//! The fixture: ConfigMaps `cm-1` to `cm-5` in `probe` (written at 1003 to 1007, label `app=x` on 1, 3 and 5), `cm-1` in
+//! `probe-b` (1008), Widget `wd-1` in `probe` (1009); namespaces at 1001 and 1002.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// A model, the minor it answers as, and the time.
+/// A model, its Kubernetes version, and the time.
 struct World {
     model: Model,
     version: Version,
@@ -48,7 +48,7 @@ struct World {
 }
 
 impl World {
-    /// Turns the watch cache of the ConfigMaps.
+    /// Applies an operation to the watch cache of the ConfigMaps.
     fn turn(&mut self, turn: WatchCacheOp) {
         self.model
             .turn_watch_caches(self.now, turn, Some(("", "configmaps")), None);
@@ -110,7 +110,7 @@ impl World {
         self.model.apply(self.now, &manifest).unwrap()
     }
 
-    /// Writes a ConfigMap of `probe`.
+    /// Writes a ConfigMap in `probe`.
     fn put(&mut self, name: &str, data: &str, app: Option<&str>) -> Written {
         let labels = app.map_or(json!({}), |app| json!({ "app": app }));
         let object = json!({ "metadata": { "labels": labels }, "data": { "k": data } });
@@ -159,12 +159,12 @@ impl World {
         page
     }
 
-    /// What a list comes to: `rv: keys, (continue) +remaining`, `wait`, or the refusal's code and message.
+    /// Returns the result of a list: `rv: keys, (continue) +remaining`, `wait`, or code and message of the error.
     fn list(&self, target: &str) -> String {
         self.list_after(target, Duration::ZERO)
     }
 
-    /// The same, so long after the request arrived.
+    /// Does the same, `since` after the request arrived.
     fn list_after(&self, target: &str, since: Duration) -> String {
         match self
             .model
@@ -193,7 +193,7 @@ impl World {
             .unwrap()
     }
 
-    /// Everything a watch says until it is pending or over, one entry a line, e.g. `ADDED probe/cm-1@1003`.
+    /// Returns the events of a watch until it is pending or over, one per line, e.g. `ADDED probe/cm-1@1003`.
     fn drain(&self, watch: &mut WatchSession) -> Vec<String> {
         let mut said = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: which are given out and what they say, and whom a token that says so stands for.
+//! Tokens of service accounts: their claims, and the user of a token.
 //!
 //! It must not know how they are signed.
 //!
@@ -22,23 +22,23 @@ use super::review::Known;
 use super::{Model, write};
 use crate::api::access::{API_AUDIENCE, CREDENTIAL_ID, User, service_account_groups};
 
-/// Where a token says what of Kubernetes it is about.
+/// Claim with the Kubernetes-specific content of a token.
 const PRIVATE: &str = "kubernetes.io";
 
-/// What a token may be bound to, by Kind; it is good for nothing once that is gone.
+/// Objects that a token can be bound to, by kind; the token is invalid once the object is deleted.
 const BOUND: [(&str, &str, &str); 3] = [
     ("Pod", "pods", "pod"),
     ("Secret", "secrets", "secret"),
     ("Node", "nodes", "node"),
 ];
 
-/// Seconds a token is good for, unless its request says so, at least and at most.
+/// Lifetime of a token in seconds: default, minimum and maximum.
 const LIFETIME: i64 = 3_600;
 const LIFETIME_MIN: i64 = 600;
 const LIFETIME_MAX: i64 = 1 << 32;
 
 impl Model {
-    /// What goes without saying in the request of a token.
+    /// Sets the defaults of a token request.
     pub(super) fn complete_token_request(request: &mut Value) {
         let lifetime = &mut request["spec"]["expirationSeconds"];
         if lifetime.is_null() {
@@ -46,11 +46,12 @@ impl Model {
         }
     }
 
-    /// Answers the request of a token; `nth` tells tokens apart.
+    /// Answers a token request; `nth` makes the token unique.
     ///
     /// # Errors
-    /// 404 for a service account or something to bind to that is not there, 409 for one that is another, 400 and 422 for
-    /// what no token is made of.
+    ///
+    /// 404 for a service account or bound object that does not exist, 409 for one with another uid, 400 and 422 for an
+    /// invalid request.
     pub(super) fn token_answer(
         &self,
         now: Duration,
@@ -102,7 +103,7 @@ impl Model {
         Ok(request)
     }
 
-    /// What of Kubernetes a token is about that is bound to this.
+    /// Returns the claims of a token bound to this object.
     fn bound(&self, account: &Stored, namespace: &str, to: &Value) -> Result<Map<String, Value>, Status> {
         let mut about = Map::new();
         if to.is_null() {
@@ -149,7 +150,8 @@ impl Model {
         Ok(about)
     }
 
-    /// Whom a token stands for that says this, and which of these audiences it is meant for; no audiences: the server's.
+    /// Returns the user of a token with these claims, and which of `audiences` it is for; without audiences, those of the
+    /// server.
     pub(crate) fn account_of(&self, now: Duration, claims: &Value, audiences: &[&str]) -> Known {
         let meant = || {
             claims["aud"]
@@ -222,7 +224,7 @@ impl Model {
         Ok((user, audiences))
     }
 
-    /// The object of this core resource and name.
+    /// Returns the object of this core resource and name.
     pub(super) fn named(
         &self,
         plural: &str,
@@ -238,7 +240,7 @@ impl Model {
     }
 }
 
-/// Is it about this service account, and does it ask for a token as they are given out?
+/// Checks that the request is for this service account and valid.
 fn check_request(kind: &ApiResource, account: &Stored, request: &Value) -> Result<(), Status> {
     let sent = |field: &str| request["metadata"][field].as_str().unwrap_or_default();
     let (name, uid) = (sent("name"), sent("uid"));
@@ -274,7 +276,7 @@ fn claimed(name: &str, uid: Option<&str>) -> Value {
     }
 }
 
-/// As Go's `%q` prints a list of texts.
+/// Formats a list of strings as Go's `%q` does.
 fn quoted(texts: &[&str]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| go_text::quote(text)).collect();
     format!("[{}]", texts.join(" "))

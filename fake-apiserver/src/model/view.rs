@@ -1,4 +1,4 @@
-//! What a request sees of stored objects: its selector, and the version of its path.
+//! View of a request on stored objects: its selector, and the version of its path.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! A watch of a kind: a session of `watchcache`, whose events become lines of the stream.
+//! Watch of a kind: a session of `watchcache`, whose events are encoded as lines.
 //!
-//! Which events a watch sends, and when, is decided there ([`watchcache::Watch`]).
+//! The events of a watch and their times are decided there ([`watchcache::Watch`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub struct WatchSession {
     collection: Collection,
     selector: Selector,
     form: Representation,
-    /// Did an event of this watch already carry the column definitions of its table?
+    /// Whether an event of this watch already had the column definitions of its table.
     named: bool,
 }
 
@@ -94,7 +94,8 @@ impl WatchSession {
         }
     }
 
-    /// Does it still wait for the revision of its initial state? Until then nothing is sent, not even the response head.
+    /// Returns whether it waits for the revision of its initial state. Until then nothing is sent, not even the response
+    /// head.
     pub fn is_waiting(&self) -> bool {
         self.watch.is_waiting()
     }
@@ -129,7 +130,7 @@ impl WatchSession {
         self.watch.deadline()
     }
 
-    /// Is there nothing left to send to a client that did not read in time ([`Watch::is_past`])?
+    /// Returns whether nothing is left to send to a client that did not read in time ([`Watch::is_past`]).
     pub fn is_past(&self, model: &Model, now: Duration) -> bool {
         self.watch.is_past(&model.storage, now)
     }
@@ -224,8 +225,8 @@ pub fn error_frame(status: &Status) -> WatchFrame {
     }
 }
 
-/// Returns a bookmark: a zero value of the kind with a revision and perhaps the marker. A table has its column definitions
-/// if `named`.
+/// Returns a bookmark: a zero value of the kind with a revision, and with the marker if it ends the initial events. A table
+/// has its column definitions if `named`.
 pub(super) fn bookmark_frame(
     version: Version,
     kind: &ApiResource,

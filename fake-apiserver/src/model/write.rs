@@ -1,7 +1,7 @@
-//! Writes, as the registry makes them of what a client sends: identity, times and generation are the server's, a write
-//! that changes nothing is none, and an object with finalizers is not deleted but told to go.
+//! Result of a write: the server sets identity, times and generation, an unchanged object is not written, and an object with
+//! finalizers is marked for deletion.
 //!
-//! A write here is never refused: it is the scenario's own, or `registry` has let it pass.
+//! A write is not rejected here: it comes from the scenario, or `registry` has checked it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use apimachinery::object::{Stored, canonical, ordered_metadata};
 use apimachinery::time::timestamp;
 use serde_json::{Map, Value};
 
-/// What a write comes to.
+/// Result of a write.
 pub(super) enum Outcome {
-    /// Nothing changes.
+    /// No change.
     Same(Arc<Stored>),
-    /// The object becomes this, put into the order of the wire.
+    /// The object is stored, in the order of the wire.
     Put(Value),
-    /// The object goes.
+    /// The object is deleted.
     Gone,
-    /// The object was told to go, and this write, which leaves it so, took away what held it.
+    /// The object was marked for deletion, and this write removed its last finalizer but changed nothing else.
     Released(Value),
 }
 
-/// What of the metadata a writer has no say in.
+/// Fields of the metadata that only the server sets.
 const SERVER_OWNED: [&str; 9] = [
     "selfLink",
     "name",
@@ -36,7 +36,7 @@ const SERVER_OWNED: [&str; 9] = [
     "deletionGracePeriodSeconds",
 ];
 
-/// A create, or a replacement of `current`, by `manifest`, at a time since 1970. `uid` is the one a new object gets.
+/// Creates or replaces `current` by `manifest`, at `time` since 1970. `uid` is that of a new object.
 pub(super) fn replace(
     kind: &'static ApiResource,
     key: &str,
@@ -53,7 +53,7 @@ pub(super) fn replace(
         Some(Value::Object(metadata)) => metadata,
         Some(_) | None => Map::new(),
     };
-    // What the server says of every object is five fields.
+    // The server adds five fields to every object.
     let mut metadata: Vec<(String, Value)> = Vec::with_capacity(sent.len() + 5);
     metadata.extend(
         sent.into_iter()
@@ -76,7 +76,7 @@ pub(super) fn replace(
         "creationTimestamp",
         created.unwrap_or_else(|| timestamp(time).into()),
     );
-    // A new object gets its version when it is stored; until then only its place is taken.
+    // A new object gets its version when it is stored; this reserves the position of the field.
     say(
         "resourceVersion",
         kept("resourceVersion").unwrap_or_else(|| "0".into()),
@@ -106,7 +106,7 @@ pub(super) fn replace(
     Outcome::Put(object)
 }
 
-/// A delete of `current`.
+/// Deletes `current`.
 pub(super) fn delete(current: &Arc<Stored>, time: Duration) -> Outcome {
     let mut object = current.json();
     if object["metadata"].get("finalizers").is_none() {
@@ -119,7 +119,8 @@ pub(super) fn delete(current: &Arc<Stored>, time: Duration) -> Outcome {
     Outcome::Put(object)
 }
 
-/// Tells the object to go, `grace` seconds after `time`; `None`: when it is empty. `first`: it was not told before.
+/// Marks an object for deletion `grace` seconds after `time`; `None`: it is deleted once it is empty. `first`: it was not marked
+/// before.
 pub(super) fn mark_deleted(object: &mut Value, time: Duration, grace: Option<i64>, first: bool) {
     let seconds = u64::try_from(grace.unwrap_or(0)).unwrap_or(0);
     object["metadata"]["deletionTimestamp"] = timestamp(time + Duration::from_secs(seconds)).into();
@@ -131,7 +132,7 @@ pub(super) fn mark_deleted(object: &mut Value, time: Duration, grace: Option<i64
     }
 }
 
-/// Is there something an object that was told to go still waits for?
+/// Returns whether an object marked for deletion has to be kept.
 fn is_held(kind: &ApiResource, object: &Value) -> bool {
     let metadata = &object["metadata"];
     let grace = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
@@ -140,7 +141,7 @@ fn is_held(kind: &ApiResource, object: &Value) -> bool {
         || kind.deletion == Deletion::WhenEmpty && object.pointer("/spec/finalizers/0").is_some()
 }
 
-/// The manifest of `current` with other labels.
+/// Returns the manifest of `current` with changed labels.
 pub(super) fn relabelled(current: &Stored, labels: &[(String, Option<String>)]) -> Value {
     let mut object = current.json();
     let mut changed = object["metadata"]
@@ -158,7 +159,7 @@ pub(super) fn relabelled(current: &Stored, labels: &[(String, Option<String>)]) 
     object
 }
 
-/// What counts for the generation: all but metadata and, where it is a subresource, the status.
+/// Returns the part that the generation counts: all but metadata and, if it is a subresource, the status.
 fn spec(kind: &ApiResource, object: &Value) -> Map<String, Value> {
     let counts = |key: &str| key != "metadata" && !(kind.status && key == "status");
     let fields = object.as_object().into_iter().flatten();
@@ -168,14 +169,14 @@ fn spec(kind: &ApiResource, object: &Value) -> Map<String, Value> {
         .collect()
 }
 
-/// One more, for objects that have a generation.
+/// Increments the generation, if the object has one.
 fn bump_generation(object: &mut Value) {
     if let Some(generation) = object["metadata"].get("generation").and_then(Value::as_u64) {
         object["metadata"]["generation"] = (generation + 1).into();
     }
 }
 
-/// A uid in the shape of a random one, but the same in every run: the `nth` write's of a store.
+/// Returns a uid in the format of a random one, but the same in every run: that of write number `nth` of a store.
 pub(super) fn uid(nth: u64, key: &str) -> String {
     let mut bits = 0_u128;
     for round in 0..2_u64 {

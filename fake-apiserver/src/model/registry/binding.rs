@@ -1,4 +1,4 @@
-//! Bindings: a pod is placed on a node, once.
+//! Bindings: the node of a pod is set once.
 //!
 //! Source: kubernetes `pkg/registry/core/pod/storage/storage.go` (`BindingREST`).
 
@@ -14,12 +14,12 @@ use super::{DONE, Writer, is_terminating, text};
 use crate::model::write::{self, Outcome};
 
 impl Writer<'_> {
-    /// Places a pod on the node the binding names; that is no change of what the pod is to be. `resource` is what the
-    /// binding was POSTed to.
+    /// Binds a pod to the node of the binding; its generation does not change. `resource` is the resource of the POST.
     ///
     /// # Errors
-    /// 400 for a binding of another pod, 403 in a namespace that ends, 404, 409 for a pod that cannot be placed, 500 for a
-    /// target that is no node.
+    ///
+    /// 400 for a binding of another pod, 403 in a terminating namespace, 404, 409 for a pod that cannot be bound, 500 for a
+    /// target that is not a node.
     pub(super) fn bind(
         &mut self,
         resource: &ApiResource,
@@ -74,7 +74,7 @@ impl Writer<'_> {
         Ok((201, Bytes::from_static(DONE)))
     }
 
-    /// The condition as it is now; its time is that of the last change of its status.
+    /// Sets a condition; its transition time changes only with its status.
     pub(super) fn note_condition(&self, status: &mut Value, mut condition: Value) {
         let mut conditions = status["conditions"].as_array().cloned().unwrap_or_default();
         let place = conditions
@@ -93,8 +93,11 @@ impl Writer<'_> {
     }
 }
 
+/// Checks the target of a binding.
+///
 /// # Errors
-/// 500 for what is no node, or has no name.
+///
+/// 500 for a target that is not a node, or has no name.
 fn check_target(target: &Value) -> Result<(), Status> {
     let text = |field: &str| target[field].as_str().unwrap_or_default();
     let mut found = ErrorList::default();

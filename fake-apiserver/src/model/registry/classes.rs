@@ -1,7 +1,7 @@
-//! What the classes in the store decide about a new object: the priority of a pod and what running it takes, and the class
-//! of a claim or an ingress that names none.
+//! Defaults from classes for new objects: priority and overhead of a pod, and the default class of a claim or an ingress.
 //!
-//! Source: kubernetes `plugin/pkg/admission/{priority,runtimeclass,storage/storageclass/setdefault,network/defaultingressclass}`.
+//! Source: kubernetes
+//! `plugin/pkg/admission/{priority,runtimeclass,storage/storageclass/setdefault,network/defaultingressclass}`.
 
 use apimachinery::object::Stored;
 use apimachinery::status::Status;
@@ -10,25 +10,26 @@ use serde_json::{Value, json};
 use super::Writer;
 use crate::model::Objects;
 
-/// Priorities there are without a PriorityClass in the store.
+/// Priority classes that exist without being stored.
 const SYSTEM_PRIORITIES: [(&str, i64); 2] = [
     ("system-cluster-critical", 2_000_000_000),
     ("system-node-critical", 2_000_001_000),
 ];
 
-/// How important a pod is.
+/// Priority of a pod.
 struct Priority {
-    /// Empty: there is no class.
+    /// Name of the class; empty: no class.
     class: String,
     value: i64,
     preemption: String,
 }
 
 impl Writer<'_> {
-    /// Gives a pod the priority of its class, or of the one that is everybody's.
+    /// Sets the priority of a pod by its class, or by the global default.
     ///
     /// # Errors
-    /// 403 for a class that is not there, and for a pod that says another priority itself.
+    ///
+    /// 403 for a class that does not exist, and for a pod with another priority.
     pub(super) fn prioritize(&self, pod: &mut Value, name: &str) -> Result<(), Status> {
         let forbidden = |why: &str| Status::forbidden(self.kind(), name, why, Vec::new());
         let spec = &mut pod["spec"];
@@ -98,10 +99,11 @@ impl Writer<'_> {
         )
     }
 
-    /// Adds to a pod what its RuntimeClass asks for.
+    /// Sets overhead and scheduling of a pod by its RuntimeClass.
     ///
     /// # Errors
-    /// 403 for a class that is not there, and for a pod that contradicts it.
+    ///
+    /// 403 for a class that does not exist, and for a pod that contradicts it.
     pub(super) fn fit_to_runtime(&self, pod: &mut Value, name: &str) -> Result<(), Status> {
         let forbidden = |why: &str| Err(Status::forbidden(self.kind(), name, why, Vec::new()));
         let spec = &mut pod["spec"];
@@ -169,7 +171,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Gives a claim the class that is the default, and says where its data comes from under both names.
+    /// Sets the default class of a claim, and copies its data source to both fields.
     pub(super) fn complete_claim(&self, claim: &mut Value) {
         let named = claim["metadata"]["annotations"]
             .get("volume.beta.kubernetes.io/storage-class")
@@ -194,7 +196,7 @@ impl Writer<'_> {
             .any(|(of, kind)| of == group && source["kind"] == *kind);
         let reference = &claim["spec"]["dataSourceRef"];
         match (source.is_null(), reference.is_null()) {
-            // What else was said there never had an effect.
+            // Other data sources never had an effect.
             (false, true) if !known => super::remove(&mut claim["spec"], "dataSource"),
             (false, true) => claim["spec"]["dataSourceRef"] = source.clone(),
             (true, false) if reference["namespace"].is_null() => {
@@ -204,7 +206,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Gives an ingress the class that is the default.
+    /// Sets the default class of an ingress.
     pub(super) fn complete_ingress(&self, ingress: &mut Value) {
         let named = ingress["metadata"]["annotations"]
             .get("kubernetes.io/ingress.class")
@@ -217,7 +219,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The newest of the classes that one of these annotations marks; of several, the first by name.
+    /// Returns the newest class with one of these annotations; of several, the first by name.
     fn default_class(&self, group: &str, plural: &str, marks: &[&str]) -> Option<String> {
         let classes = self.classes(group, plural)?.values().map(|stored| stored.json());
         let marked = classes.filter(|class| {

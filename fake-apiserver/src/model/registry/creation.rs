@@ -1,4 +1,4 @@
-//! Creations: which new objects are taken, and under which name.
+//! Creates: checks and names of new objects.
 //!
 //! Source: apiserver `registry/rest/create.go` and `registry/generic/registry/store.go`.
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Writer, is_terminating, remove, text};
 use crate::model::write::{self, Outcome};
 
-/// Names the server tries before it gives up finding one.
+/// Maximum number of generated names that are tried.
 const ATTEMPTS: usize = 8;
 
 impl Writer<'_> {
@@ -56,21 +56,21 @@ impl Writer<'_> {
         self.store_new(&name, object, uid)
     }
 
-    /// Creates an object that is not there; its writer owns it.
+    /// Creates an object, whose manager is the writer.
     pub(super) fn create_as(&mut self, name: &str, object: Value) -> Result<(u16, Bytes), Status> {
         let (object, uid) = self.prepared(name, object)?;
         self.charge(&object, None, name, None)?;
         self.store_new(name, object, uid)
     }
 
-    /// Creates what is complete, and knows its owners.
+    /// Creates an object that has its managed fields.
     pub(super) fn create_owned(&mut self, name: &str, object: Value) -> Result<(u16, Bytes), Status> {
         let (object, uid) = self.admitted(name, object, false)?;
         self.charge(&object, None, name, None)?;
         self.store_new(name, object, uid)
     }
 
-    /// The object as it is to be stored, with the uid it gets; its writer owns it. It came in the form of its kind.
+    /// Returns the object to be stored and its uid; its manager is the writer. The object is in the form of its kind.
     fn prepared(&mut self, name: &str, mut object: Value) -> Result<(Value, String), Status> {
         ownership::without(&mut object);
         let filled = self.filled(&mut object);
@@ -84,8 +84,7 @@ impl Writer<'_> {
         self.admitted(name, object, !filled)
     }
 
-    /// Adds what the server decides, and refuses what is not legal then. `complete`: nothing goes without saying, unless
-    /// it comes with what is added.
+    /// Applies admission and validates the result. `complete`: the object has all defaults.
     fn admitted(&mut self, name: &str, mut object: Value, complete: bool) -> Result<(Value, String), Status> {
         let kind = self.kind();
         let sent = text(&object, "name").to_owned();
@@ -132,7 +131,7 @@ impl Writer<'_> {
         if self.dry_run
             && let Outcome::Put(created) = &mut outcome
         {
-            // Nothing gives it a version; what it came with stays.
+            // A dry run assigns no version, and the response has that of the request.
             match said.filter(|version| version != "") {
                 Some(version) => created["metadata"]["resourceVersion"] = version,
                 None => remove(&mut created["metadata"], "resourceVersion"),
@@ -142,7 +141,7 @@ impl Writer<'_> {
         Ok((201, self.commit(key, None, outcome)?))
     }
 
-    /// A new object must be legal, and have no version.
+    /// Checks that a new object is valid and has no resourceVersion.
     fn check_new(&self, object: &Value, name: &str) -> Result<(), Status> {
         let (kind, version) = (self.kind(), self.model.version);
         let mut faults = validation::new_faults(kind, object, name, version);

@@ -1,4 +1,4 @@
-//! Deletions: at once, after a grace period, or when nothing holds the object any more.
+//! Deletions: immediate, after a grace period, or after the last finalizer.
 //!
 //! Source: apiserver `registry/rest/delete.go` and `registry/generic/registry/store.go`.
 
@@ -21,7 +21,7 @@ use crate::model::write::{self, Outcome};
 const ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
                        remove them or set propagationPolicy=Orphan to suppress this warning";
 
-/// Namespaces that are never deleted.
+/// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 impl Writer<'_> {
@@ -63,7 +63,7 @@ impl Writer<'_> {
             has_finalizers || waits
         };
         let changed = if terminating {
-            // A deletion that is under way can be hastened, and nothing else.
+            // The grace period of an object marked for deletion can only be shortened.
             let before = marked
                 .pointer("/metadata/deletionGracePeriodSeconds")
                 .and_then(Value::as_i64);
@@ -99,7 +99,7 @@ impl Writer<'_> {
         ))
     }
 
-    /// A service takes the endpoints of its name along.
+    /// Deletes the endpoints of a service.
     ///
     /// Source: kubernetes `pkg/registry/core/service/storage/storage.go` (`afterDelete`).
     fn delete_endpoints(&mut self, service: &str) {
@@ -117,7 +117,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Who deletes a job may not expect that its pods stay.
+    /// Adds the warning for a job whose pods are orphaned by default.
     fn warn_of_orphans(&mut self, options: &DeleteOptions) {
         let warned = self.warnings.iter().any(|warning| warning == ORPHANS);
         if self.kind().kind == "Job" && options.propagation.is_none() && !warned {
@@ -131,7 +131,7 @@ impl Writer<'_> {
         options: &DeleteOptions,
     ) -> Result<(u16, Bytes), Status> {
         self.warn_of_orphans(options);
-        // A cache that lags is not waited for: what it waits for could only come from here.
+        // A lagging watch cache is not waited for: it cannot advance before this call returns.
         let page = match self.model.list(self.now + watchcache::FRESH_WAIT, self.now, list) {
             ListOutcome::Page(page) => page,
             ListOutcome::Refused(status) => return Err(status),
@@ -188,7 +188,7 @@ pub(super) fn check_preconditions(
     Ok(())
 }
 
-/// The finalizers that make a garbage collector see to the dependents.
+/// Sets the finalizers for the garbage collector.
 fn propagate(kind: &ApiResource, object: &mut Value, options: &DeleteOptions) {
     let said = finalizers(object).any(|name| matches!(name, "orphan" | "foregroundDeletion"));
     let by_itself = (kind.orphans && !said).then_some(Propagation::Orphan);
@@ -207,7 +207,7 @@ fn propagate(kind: &ApiResource, object: &mut Value, options: &DeleteOptions) {
     object["metadata"]["finalizers"] = names.into();
 }
 
-/// Seconds between the deletion and the moment the object may go.
+/// Returns the grace period in seconds.
 fn grace_period(kind: &ApiResource, object: &Value, options: &DeleteOptions) -> i64 {
     if kind.deletion != Deletion::AfterGrace {
         return 0;
@@ -225,7 +225,7 @@ fn grace_period(kind: &ApiResource, object: &Value, options: &DeleteOptions) -> 
         object.pointer("/status/phase").and_then(Value::as_str),
         Some("Succeeded" | "Failed")
     );
-    // Clusters default the period to 30 s when a pod is created; this store keeps what was sent.
+    // In a cluster the period is defaulted to 30 s on create; this store keeps the value in the request.
     match seconds.unwrap_or(30) {
         _ if !placed || over => 0,
         negative if negative < 0 => 1,

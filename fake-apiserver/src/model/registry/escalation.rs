@@ -1,4 +1,4 @@
-//! Escalation checks: nobody grants rights that they do not hold. It must not know how rights are evaluated.
+//! Escalation checks: users cannot grant rights that they do not hold. It must not know how rights are evaluated.
 //!
 //! Source: kubernetes `pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go` and
 //! `pkg/registry/rbac/escalation_check.go`.
@@ -11,10 +11,11 @@ use super::Writer;
 use crate::api::access::{Asker, subject};
 
 impl Writer<'_> {
-    /// Checks that who writes this role or binding may grant what it grants.
+    /// Checks that the writer of this role or binding may grant its rights.
     ///
     /// # Errors
-    /// 403, and 404 for a binding to a role that is not there.
+    ///
+    /// 403, and 404 for a binding to a role that does not exist.
     pub(super) fn check_escalation(
         &self,
         object: &Value,
@@ -56,14 +57,14 @@ impl Writer<'_> {
                 let resource = match role.kind.as_str() {
                     "Role" => "roles",
                     "ClusterRole" => "clusterroles",
-                    // Validation refuses it.
+                    // Validation rejects it.
                     _ => return Ok(()),
                 };
                 if self.may("bind", resource, &role.name, asker) {
                     return Ok(());
                 }
                 let Some(rules) = policy.role(&role, self.namespace()) else {
-                    // A server names the resource of the request, not that of the role.
+                    // kube-apiserver names the resource of the request, not that of the role.
                     return Err(Status::not_found(kind, &role.name));
                 };
                 match self.missing(policy, rules, asker) {
@@ -97,7 +98,7 @@ impl Writer<'_> {
     }
 }
 
-/// Does the update change nothing but what garbage collection needs: finalizers and owners?
+/// Returns whether an update changes only finalizers and owner references, as the garbage collector does.
 fn only_for_the_collector(object: &Value, old: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();

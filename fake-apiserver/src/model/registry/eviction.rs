@@ -1,6 +1,7 @@
-//! Evictions: deletions of pods that a PodDisruptionBudget can forbid, and that take from its budget.
+//! Evictions: deletions of pods that are subject to PodDisruptionBudgets.
 //!
-//! What a budget allows, its controller writes into its status; without a controller any client may.
+//! The allowed disruptions are in the status of a budget, written by its controller; without a controller any client can
+//! write them.
 //!
 //! Source: kubernetes `pkg/registry/core/pod/storage/eviction.go`.
 
@@ -23,15 +24,16 @@ use crate::model::write;
 const SEVERAL_BUDGETS: &str =
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
 
-/// Evictions a budget's controller has not seen yet, at most.
+/// Maximum number of evictions that the controller of a budget has not processed.
 const DISRUPTED_PODS_MAX: usize = 2_000;
 
 impl Writer<'_> {
-    /// Deletes a pod, if its budget allows that.
+    /// Deletes a pod if its budget allows it.
     ///
     /// # Errors
-    /// 400 for an eviction of another pod, 403 in a namespace that ends, 404, 409 for another pod than is meant, 429 for
-    /// one that its budget protects, 500 for one with several budgets.
+    ///
+    /// 400 for an eviction of another pod, 403 in a terminating namespace, 404, 409 for a failed precondition, 429 for a pod
+    /// protected by a budget, 500 for a pod with several budgets.
     pub(super) fn evict(
         &mut self,
         name: &str,
@@ -59,7 +61,7 @@ impl Writer<'_> {
         }
         self.tell_disrupted(&current, &options)?;
         let options = DeleteOptions {
-            // It was that version until it was told.
+            // The write of the condition changed the version.
             resource_version: options.resource_version.filter(|_| self.dry_run),
             ..options
         };
@@ -69,12 +71,12 @@ impl Writer<'_> {
         Ok((201, Bytes::from_static(DONE)))
     }
 
-    /// The budgets that a pod is counted in.
+    /// Returns the budgets that select a pod.
     fn budgets_of(&self, pod: &Stored) -> Vec<Arc<Stored>> {
         let mut budgets = self.in_namespace("policy", "poddisruptionbudgets");
         budgets.retain(|budget| {
             let selector = budget.json()["spec"]["selector"].take();
-            // Nothing is selected by nothing, everything by a selector that is empty.
+            // A null selector selects nothing, an empty one everything.
             selector.is_object()
                 && LabelSelector::parse(&scale::label_selector(&selector))
                     .is_ok_and(|selector| selector.matches(pod))
@@ -82,7 +84,7 @@ impl Writer<'_> {
         budgets
     }
 
-    /// Takes the eviction of a pod from its budget, unless the pod does not count.
+    /// Records the eviction of a pod in its budget, unless the pod is not counted.
     fn spend(&mut self, budget: &Arc<Stored>, pod: &Value) -> Result<(), Status> {
         let object = budget.json();
         let mut status = object["status"].clone();
@@ -134,7 +136,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Tells the pod what happens to it.
+    /// Sets the condition `DisruptionTarget` of the pod.
     fn tell_disrupted(&mut self, current: &Arc<Stored>, options: &DeleteOptions) -> Result<(), Status> {
         if self.dry_run {
             return Ok(());
@@ -164,7 +166,7 @@ fn is_ready(pod: &Value) -> bool {
         .is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Why nothing is left of a budget.
+/// Returns the error of an exhausted budget.
 fn protected(name: &str, status: &Value, healthy: i64, desired: i64, version: Version) -> String {
     let conditions = status["conditions"].as_array().into_iter().flatten();
     let mut blocked = conditions

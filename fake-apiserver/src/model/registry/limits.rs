@@ -1,7 +1,6 @@
-//! What the LimitRanges of a namespace make of the pods and claims in it: containers that say nothing of a resource get
-//! what is said there, and what wants too little or too much is refused.
+//! LimitRanges: default requests and limits of containers, and the minimum and maximum of pods, containers and claims.
 //!
-//! Where there is no LimitRange it must cost nothing.
+//! Without a LimitRange in the namespace it must cost nothing.
 //!
 //! Source: kubernetes `plugin/pkg/admission/limitranger/admission.go`.
 
@@ -15,25 +14,28 @@ use serde_json::{Map, Value};
 
 use super::Writer;
 
-/// What was filled in, as the annotation of a pod tells it.
+/// Annotation that lists the defaults set in a pod.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// The containers of a pod, with what they are called.
+/// Lists of containers, each with its name in texts.
 const CONTAINERS: [(&str, &str); 2] = [("containers", "container"), ("initContainers", "init container")];
 
-/// So much of each resource.
+/// Quantities by resource.
 pub(super) type Amounts = BTreeMap<String, String>;
 
 impl Writer<'_> {
-    /// Gives the containers of a pod what they leave out.
+    /// Sets default requests and limits of the containers of a pod.
     pub(super) fn complete_by_limits(&self, pod: &mut Value) {
         for limits in self.limit_ranges() {
             complete(pod, &limits);
         }
     }
 
+    /// Checks minimum, maximum and ratio.
+    ///
     /// # Errors
-    /// 403 for what goes beyond a limit.
+    ///
+    /// 403 for an object outside of its limits.
     pub(super) fn keep_to_limits(
         &self,
         object: &Value,
@@ -62,7 +64,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The specs of the LimitRanges of the namespace.
+    /// Returns the specs of the LimitRanges of the namespace.
     fn limit_ranges(&self) -> Vec<Value> {
         let objects = self.in_namespace("", "limitranges");
         let specs = objects.iter().map(|limits| limits.json()["spec"].take());
@@ -150,7 +152,7 @@ fn pod_faults(limit: &Value, spec: &Value, faults: &mut Vec<String>) {
     }
 }
 
-/// What is looked at: how much it wants, and how much it may take.
+/// Requests and limits of a container, pod or claim.
 struct Checked {
     kind: &'static str,
     requests: Amounts,
@@ -192,7 +194,7 @@ impl Checked {
         Some(format!("{begin}, but {what} is {amount}"))
     }
 
-    /// Error for a container without limits.
+    /// Returns the error of a request above the maximum, or of a missing one.
     fn wants_too_much(&self, resource: &str, most: &str) -> Option<String> {
         let begin = format!("maximum {resource} usage per {} is {most}", self.kind);
         let Some(request) = self.requests.get(resource) else {
@@ -222,8 +224,8 @@ impl Checked {
     }
 }
 
-/// What a whole pod comes to: its containers together, or the init container that needs most, with what keeps running
-/// beside it; what the pod says itself counts more.
+/// Returns the resources of a whole pod: the sum of its containers, or the largest init container including running sidecars;
+/// resources of the pod itself take precedence.
 pub(super) fn together(spec: &Value, field: &str) -> Amounts {
     let of = |container: &Value| amounts(&container["resources"][field]);
     let mut all = Amounts::new();

@@ -1,4 +1,4 @@
-//! What the node of a pod has to say to a resize: it must be there, and have as much.
+//! Check of a pod resize against its node, which must exist and have the capacity.
 //!
 //! Source: kubernetes `plugin/pkg/admission/podresize`.
 
@@ -10,13 +10,14 @@ use serde_json::Value;
 use super::Writer;
 use super::limits::{amounts, together};
 
-/// Divisors of amounts, which are in billionths, for messages: processors are in thousandths.
+/// Divisors that convert billionths to the units in messages; CPU is in thousandths.
 const TOLD: [(&str, i128); 2] = [("cpu", 1_000_000), ("memory", 1_000_000_000)];
 
 impl Writer<'_> {
-    /// Does a pod that is resized fit its node?
+    /// Checks that a resized pod fits its node.
     ///
     /// # Errors
+    ///
     /// 403.
     pub(super) fn fits_node(&self, pod: &Value, old: &Value, name: &str) -> Result<(), Status> {
         let wanted = pod["spec"]["nodeName"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a write to a part of an object may change of it: the rest stays as it is, whatever the body says.
+//! Fields that a write to a subresource can change: all others keep their values, whatever the body contains.
 //!
 //! Source: the `PrepareForUpdate` functions of the strategies in kubernetes `pkg/registry`.
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::remove;
 
-/// The object that a write of `object` to this part makes of `current`.
+/// Returns the result of a write of `object` to this subresource of `current`.
 pub(super) fn written(
     kind: &ApiResource,
     part: Option<Subresource>,
@@ -38,7 +38,7 @@ pub(super) fn written(
     }
 }
 
-/// What an update of an object itself may change: not its status, where that is a subresource.
+/// Result of an update of the object itself, which keeps the status if that is a subresource.
 fn main_part(kind: &ApiResource, current: &Value, mut object: Value) -> Value {
     if kind.status {
         match current.get("status") {
@@ -53,7 +53,7 @@ fn main_part(kind: &ApiResource, current: &Value, mut object: Value) -> Value {
     object
 }
 
-/// What an update of the status may change: only that; of a built-in kind the metadata too.
+/// Result of an update of the status; for built-in kinds the metadata changes too.
 fn status_part(kind: &ApiResource, current: &Value, mut object: Value) -> Value {
     let mut changed = current.clone();
     match object.get_mut("status").map(Value::take) {
@@ -76,10 +76,10 @@ fn status_part(kind: &ApiResource, current: &Value, mut object: Value) -> Value 
     changed
 }
 
-/// The labels of these are not changed with their status.
+/// Kinds whose labels cannot be changed through the status.
 const LABELS_STAY: [&str; 1] = ["apps/v1.Deployment"];
 
-/// A kubelet that does not know a field of the status does not take it away.
+/// Keeps status fields that an older kubelet omits.
 fn keep_pod_status(before: &Value, status: &mut Value) {
     if !status.is_object() {
         *status = json!({});
@@ -102,8 +102,8 @@ fn keep_pod_status(before: &Value, status: &mut Value) {
     }
 }
 
-/// What a resize may change: what the containers may use. Where they are not the same containers, all stays as it was
-/// sent, to be refused.
+/// Result of a resize, which changes the resources of containers. With other containers the object is returned as sent, and
+/// validation rejects it.
 fn resize_part(current: &Value, object: Value) -> Value {
     let count = |pod: &Value, field: &str| pod["spec"][field].as_array().map_or(0, Vec::len);
     let fields = ["containers", "initContainers"];
@@ -135,7 +135,7 @@ fn resize_part(current: &Value, object: Value) -> Value {
     with_version_of(&object, changed)
 }
 
-/// The version and the uid are those its writer named.
+/// Sets the resourceVersion and uid of the request.
 fn with_version_of(object: &Value, mut changed: Value) -> Value {
     for field in ["resourceVersion", "uid"] {
         take(&mut changed["metadata"], &object["metadata"], field);
@@ -143,7 +143,7 @@ fn with_version_of(object: &Value, mut changed: Value) -> Value {
     changed
 }
 
-/// The field of `from` becomes that of `to`, or goes if there is none.
+/// Copies a field from `from` to `to`; removes it if `from` does not have it.
 fn take(to: &mut Value, from: &Value, field: &str) {
     match from.get(field) {
         Some(value) => to[field] = value.clone(),

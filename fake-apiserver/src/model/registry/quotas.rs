@@ -1,11 +1,10 @@
-//! What the ResourceQuotas of a namespace make of a write: it is refused beyond what they limit, and counted where it is
-//! not.
+//! ResourceQuotas: a write beyond the limits of its namespace is rejected, any other is counted.
 //!
-//! A quota limits what its status says, as on a real server: a controller copies the limits there and counts what is
-//! there already. Where there is none, a quota does nothing until somebody writes its status, and nothing is given back by
-//! deletions.
+//! As in kube-apiserver, a quota enforces the limits in its status: a controller copies them there and counts existing
+//! objects. Without that controller a quota has no effect until a client writes its status, and deletions do not decrease the
+//! usage.
 //!
-//! Where there is no quota it must cost nothing. How much an object uses, `usage` knows.
+//! Without a quota in the namespace it must cost nothing. The usage of an object is computed in `usage`.
 //!
 //! Source: apiserver `admission/plugin/resourcequota/controller.go`.
 
@@ -26,8 +25,9 @@ impl Writer<'_> {
     /// Counts a new object, or one that replaces `old`.
     ///
     /// # Errors
-    /// 403 for more than a quota has left, for a quota nobody has counted for, and for a pod that does not say what it
-    /// wants where that is counted.
+    ///
+    /// 403 for an exceeded quota, for a quota without usage in its status, and for a pod without a request or limit that is
+    /// counted.
     pub(super) fn charge(
         &mut self,
         object: &Value,
@@ -108,11 +108,11 @@ impl Writer<'_> {
     }
 }
 
-/// A quota as its status has it.
+/// A quota, by its status.
 struct Quota {
     hard: Amounts,
     used: Amounts,
-    /// What it limits of this kind of objects.
+    /// Resources of this kind that it limits.
     counted: BTreeSet<String>,
     scopes: Vec<Scope>,
 }
@@ -133,7 +133,7 @@ impl Quota {
         self.scopes.iter().all(|scope| usage.is_in(scope, object))
     }
 
-    /// How much more of what it limits is used by an object that replaces another one.
+    /// Returns the additional usage of an object that replaces another one.
     fn asked_for(&self, usage: &Usage, object: &Value, before: Option<&Value>) -> Amounts {
         let before = before.map(|before| usage.uses(before)).unwrap_or_default();
         let mut more = usage.uses(object);

@@ -1,4 +1,4 @@
-//! Writes of a scale: nothing but the number of replicas changes, and the answer is a scale again.
+//! Writes to `scale`: only the replicas change, and the response is a Scale.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Writer<'_> {
         self.write_scale(current, object, sent, Owners::NotedOfScale(scale.spec))
     }
 
-    /// Applies a scale: its applier owns the replicas.
+    /// Applies a Scale: the manager owns the replicas.
     pub(super) fn apply_scale(
         &mut self,
         name: &str,
@@ -77,7 +77,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes the object of a scale that was sent, and answers with its scale.
+    /// Writes the object of a received Scale, and responds with its Scale.
     fn write_scale(
         &mut self,
         current: &Arc<Stored>,
@@ -94,7 +94,7 @@ impl Writer<'_> {
         self.part = Some(Subresource::Scale);
         let (status, body) = self.replace(current, None, object, owners)?;
         match self.form {
-            // A scale has the metadata of its object.
+            // A Scale has the metadata of its object.
             Representation::Metadata(_) => Ok((status, body)),
             Representation::Table(_) => {
                 let stored = self.current(current.name())?;

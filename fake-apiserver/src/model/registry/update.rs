@@ -1,4 +1,4 @@
-//! Updates: which part of an object a write may change, and whether it knows the object it changes.
+//! Updates: the fields that a write can change, and its preconditions.
 //!
 //! Source: apiserver `registry/rest/update.go` and `registry/generic/registry/store.go`.
 
@@ -22,14 +22,14 @@ use crate::model::write;
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
-/// Who owns the fields of an object that replaces another one.
+/// Managed fields of an object that replaces another one.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Owners {
-    /// Whom it names itself.
+    /// Those of the request.
     Said,
-    /// Its writer owns what changes.
+    /// The writer manages what changes.
     Noted,
-    /// The writer of its scale owns the replicas, which are at this pointer.
+    /// The writer of its Scale manages the replicas at this pointer.
     NotedOfScale(&'static str),
 }
 
@@ -54,7 +54,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Server-side apply: creates the object, or merges what is applied into it.
+    /// Server-side apply: creates the object, or merges the applied configuration into it.
     pub(super) fn apply(
         &mut self,
         name: &str,
@@ -102,8 +102,8 @@ impl Writer<'_> {
         }
     }
 
-    /// What is applied must name the object and the namespace of the path. It may leave them out, and the name only
-    /// where the object exists, because the merged object is what is checked.
+    /// Checks name and namespace of the applied configuration against the path. It may omit them; the name only if the object
+    /// exists, because the merged object is checked.
     pub(super) fn check_applied(&self, config: &Value, name: &str, creates: bool) -> Result<(), Status> {
         check_namespace(config, &self.collection)?;
         let sent = config.pointer("/metadata/name");
@@ -156,7 +156,7 @@ impl Writer<'_> {
         };
         let object = self.completed(object);
         let owned = owned.or_else(|| {
-            // Who writes these parts owns what was sent, whatever becomes of it.
+            // The manager of these subresources has the fields of the request, whatever their result.
             let beside = matches!(
                 subresource,
                 Some(Subresource::EphemeralContainers | Subresource::Resize)
@@ -169,7 +169,7 @@ impl Writer<'_> {
         });
         let mut manifest = parts::written(kind, subresource, &stored, object);
         if subresource == Some(Subresource::Status) {
-            // Labels go without saying where there is a template.
+            // Labels are defaulted from the template.
             manifest = match stored.pointer("/spec/template") {
                 Some(_) => self.completed(manifest),
                 None => self.conformed(manifest),
@@ -247,7 +247,7 @@ impl Writer<'_> {
             name: current.name(),
             subresource,
         })?;
-        // An update of a pod cannot change what is limited.
+        // An update of a pod cannot change limited fields.
         if (kind.plural, subresource) != ("pods", None) {
             self.keep_to_limits(&manifest, current.name(), subresource)?;
         }
@@ -290,7 +290,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Is it the version the writer thinks?
+    /// Checks the resourceVersion in the request.
     pub(super) fn check_version(&self, current: &Stored, object: &Value) -> Result<(), Status> {
         let (kind, name) = (self.kind(), current.name());
         let version = match text(object, "resourceVersion") {

@@ -1,6 +1,6 @@
-//! How much of what a ResourceQuota limits an object uses, and in which scopes it is.
+//! Usage of an object for ResourceQuotas, and the scopes it is in.
 //!
-//! It must not know quotas, nor the store. Left out is what a kubelet says of resources it gave already, and devices.
+//! It must not know quotas or the store. Resources reported by a kubelet, and devices, are not implemented.
 //!
 //! Source: kubernetes `pkg/quota/v1/evaluator/core`, apiserver `pkg/quota/v1/generic`.
 
@@ -15,18 +15,18 @@ use serde_json::Value;
 use super::is_terminating;
 use super::limits::{Amounts, add, amounts, together};
 
-/// Who counts objects of a kind.
+/// Usage by kind.
 pub(super) enum Usage {
     Pods,
     Services,
     Claims,
-    /// Objects are counted, under these names.
+    /// Object counts, under these names.
     Objects(Vec<String>),
-    /// Nobody.
+    /// None.
     Nothing,
 }
 
-/// Kinds that were counted under their own names before all were.
+/// Kinds that were counted under their own names before `count/` existed.
 const COUNTED_BY_NAME: [&str; 4] = [
     "configmaps",
     "resourcequotas",
@@ -34,7 +34,7 @@ const COUNTED_BY_NAME: [&str; 4] = [
     "secrets",
 ];
 
-/// What a pod has to say where it is counted; of other resources it may be silent.
+/// Resources that a pod must specify if a quota counts them.
 const REQUIRED: [&str; 6] = [
     "cpu",
     "limits.cpu",
@@ -62,7 +62,7 @@ impl Usage {
         }
     }
 
-    /// Can this write change what is used?
+    /// Returns whether the write can change the usage.
     pub(super) fn handles(&self, object: &Value, old: Option<&Value>, part: Option<Subresource>) -> bool {
         match (self, part) {
             (Self::Pods, None) => old.is_none_or(|old| has_deadline(old) != has_deadline(object)),
@@ -72,7 +72,7 @@ impl Usage {
         }
     }
 
-    /// Is this resource of a quota one that these objects use?
+    /// Returns whether objects of the kind use this resource.
     pub(super) fn counts(&self, resource: &str) -> bool {
         match self {
             Self::Pods => {
@@ -97,7 +97,7 @@ impl Usage {
         }
     }
 
-    /// How much an object uses.
+    /// Returns the usage of an object.
     pub(super) fn uses(&self, object: &Value) -> Amounts {
         let one = |name: &str| (name.to_owned(), "1".to_owned());
         match self {
@@ -109,7 +109,7 @@ impl Usage {
         }
     }
 
-    /// What a pod must say of the resources that are counted, and does not.
+    /// Returns the counted resources that a pod must specify and does not.
     pub(super) fn left_out<'a>(
         &self,
         counted: impl IntoIterator<Item = &'a String>,
@@ -141,7 +141,7 @@ impl Usage {
         (!missing.is_empty()).then(|| format!("must specify {}", missing.join("; ")))
     }
 
-    /// Is an object in this scope? Nothing but pods, and claims of a class of attributes, is in any.
+    /// Returns whether an object is in this scope. Only pods, and claims with a volume attributes class, can be.
     pub(super) fn is_in(&self, scope: &Scope, object: &Value) -> bool {
         let spec = &object["spec"];
         match (self, scope.name.as_str()) {
@@ -157,7 +157,7 @@ impl Usage {
     }
 }
 
-/// A part of the objects of a namespace.
+/// Scope of a quota.
 pub(super) struct Scope {
     name: String,
     operator: String,
@@ -165,7 +165,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// Those of a quota, by its spec: an object has to be in all of them.
+    /// Returns the scopes of a quota, by its spec; an object must be in all of them.
     pub(super) fn all(spec: &Value) -> Vec<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -215,7 +215,7 @@ fn pod(object: &Value) -> Amounts {
     uses
 }
 
-/// What is wanted and limited, under the names quotas have for it.
+/// Returns requests and limits under their names in quotas.
 fn computed(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut uses = Amounts::new();
     for (resource, amount) in requests {
@@ -284,7 +284,7 @@ fn has_deadline(pod: &Value) -> bool {
         .is_some_and(|seconds| seconds >= 0)
 }
 
-/// Does the pod say as a whole what it wants?
+/// Returns whether the pod has pod-level resources.
 fn has_own_resources(spec: &Value) -> bool {
     let fields = ["requests", "limits"];
     let mut names = fields
@@ -298,12 +298,12 @@ fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
     lists.into_iter().filter_map(Value::as_array).flatten()
 }
 
-/// A resource of somebody's own, like `example.com/gpu`.
+/// Returns whether this is an extended resource, like `example.com/gpu`.
 fn is_extended(resource: &str) -> bool {
     resource.contains('/') && !resource.contains("kubernetes.io/") && !resource.starts_with("requests.")
 }
 
-/// Does a pod want to be near pods of other namespaces, or far from them?
+/// Returns whether a pod has affinity terms across namespaces.
 fn looks_elsewhere(affinity: &Value) -> bool {
     let elsewhere = |term: &Value| {
         term["namespaces"]

@@ -1,4 +1,4 @@
-//! Back to the beginning, and what watches see of it.
+//! Reset to the initial objects, and the events that watches receive.
 
 use super::custom::{CRDS, GADGETS, defined, gadget};
 use super::*;

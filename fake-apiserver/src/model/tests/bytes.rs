@@ -1,4 +1,4 @@
-//! The bytes on the wire, whole.
+//! Complete bodies on the wire.
 
 use apimachinery::encode::encode_json;
 use apimachinery::options::{Collection, MetaVersion, Representation, RowObject, TableForm};
@@ -10,7 +10,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// A world with one object, and that object's uid.
+/// Returns a world with one object, and its uid.
 fn one(group: &str, plural: &str, namespace: Option<&str>, object: Value) -> (World, String) {
     let mut world = World::empty(&ServerSettings::default());
     let uid = world.apply(group, plural, namespace, "one", object).uid;
@@ -276,7 +276,7 @@ fn the_bytes_of_a_version_are_made_once() {
     assert_eq!(line(&world).as_ptr(), line(&world).as_ptr());
 }
 
-/// The refusals that need a store to come about.
+/// Errors that need a store.
 #[rstest]
 #[case::list(
     Status::expired_list(),
@@ -311,7 +311,7 @@ fn an_expired_token_is_a_status_byte_for_byte() {
     );
 }
 
-/// Lists that are written while they leave have the bytes they would have in one piece.
+/// A list that is encoded while it is sent has the bytes of one encoded at once.
 #[rstest]
 fn a_long_list_is_the_same_in_pieces(
     #[values("application/json", "application/yaml")] accept: &'static str,

@@ -1,4 +1,4 @@
-//! Component statuses, as a kube-apiserver 1.36 without other components answers.
+//! Component statuses, as recorded from kube-apiserver 1.36 without other components.
 
 use rstest::rstest;
 
@@ -28,7 +28,7 @@ fn they_have_no_version() {
     );
 }
 
-/// What asks for versions or pages is not listened to.
+/// Versions, limits and continue tokens are ignored.
 #[rstest]
 #[case::all("")]
 #[case::a_page("?limit=1")]

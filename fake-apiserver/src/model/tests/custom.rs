@@ -1,4 +1,4 @@
-//! Custom resources, from their definition to its end.
+//! Custom resources, from the creation of their definition to its deletion.
 
 use rstest::rstest;
 use trace::record::WriteOp;
@@ -9,7 +9,7 @@ pub(super) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefin
 pub(super) const GADGETS: &str = "/apis/x.example.com/v1/namespaces/probe/gadgets";
 const OLD_GADGETS: &str = "/apis/x.example.com/v1beta1/namespaces/probe/gadgets";
 
-/// A definition of gadgets with this schema for `spec`, in two versions.
+/// Returns a definition of gadgets with this schema for `spec`, in two versions.
 fn definition(spec: &Value) -> Value {
     let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": {
         "spec": spec,
@@ -49,7 +49,7 @@ pub(super) fn gadget(name: &str, spec: Value) -> String {
 }
 
 impl World {
-    /// One object, as it is shown.
+    /// Returns an object as a GET shows it.
     pub(super) fn object(&self, target: &str) -> Value {
         match self.model.get(self.now, self.now, &self.object_request(target)) {
             GetOutcome::Found { object, .. } => object.json(),
@@ -60,7 +60,7 @@ impl World {
 
 pub(super) fn defined() -> World {
     let mut world = World::fixture(Version::V1_36);
-    // The definition, its APIServices, its names, its establishment.
+    // The writes of the definition: itself, its APIServices, its names, established.
     assert_eq!(
         world.told("POST", CRDS, &definition(&sized()).to_string()),
         "201 5"
@@ -158,7 +158,7 @@ fn an_object_must_fit_its_schema(#[case] spec: Value, #[case] why: &str) {
     let mut world = defined();
     let told = world.told("POST", GADGETS, &gadget("a", spec.clone()));
     assert_eq!(told, format!("422 Gadget.x.example.com \"a\" is invalid: {why}"));
-    // And so must what becomes of it.
+    // The result must be valid too.
     world.shown("POST", GADGETS, &gadget("a", json!({})));
     let told = world.told(
         "PATCH",
@@ -222,7 +222,7 @@ fn taken_names_are_not_accepted() {
     );
     assert_eq!(status["conditions"][1]["reason"], "NotAccepted");
     assert!(world.model.catalog().find("x.example.com", "others").is_none());
-    // They are free when the first one goes.
+    // The names are available when the first definition is deleted.
     world.shown("DELETE", &format!("{CRDS}/gadgets.x.example.com"), "");
     assert!(world.model.catalog().find("x.example.com", "others").is_some());
 }
@@ -278,7 +278,7 @@ fn a_definition_takes_its_objects_along() {
     );
     assert_eq!(world.drain(&mut watch), ["DELETED probe/b@1021", "end"]);
     assert!(world.parse(GADGETS).is_err());
-    // And it can come again.
+    // The definition can be created again.
     assert_eq!(
         world.told("POST", CRDS, &definition(&sized()).to_string()),
         "201 5"

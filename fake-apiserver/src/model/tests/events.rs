@@ -1,4 +1,4 @@
-//! What a live watch shows of each write, its bookmarks, and its end.
+//! Events of a live watch, its bookmarks, and its end.
 
 use rstest::rstest;
 use trace::record::WriteOp;
@@ -25,7 +25,7 @@ fn every_write_is_shown_once_and_a_delete_under_its_own_revision() {
     );
 }
 
-/// Each row: whether the label is there before and after a write, and what a watch that selects it is shown.
+/// Each row: whether the label is present before and after a write, and the event of a watch that selects it.
 #[rstest]
 #[case::comes(None, Some("x"), &["ADDED probe/cm-9@1011"])]
 #[case::stays(Some("x"), Some("x"), &["MODIFIED probe/cm-9@1011"])]
@@ -101,7 +101,7 @@ fn an_object_with_finalizers_is_marked_first_and_deleted_by_the_write_that_takes
     );
 }
 
-/// Each row: options, and when (in seconds) bookmarks come while another resource is written every second.
+/// Each row: options, and the times of bookmarks in seconds while another resource is written every second.
 #[rstest]
 #[case::every_minute("timeoutSeconds=150", &[60, 120, 148])]
 #[case::pulled_forward_to_the_deadline("timeoutSeconds=5", &[3])]

@@ -1,4 +1,4 @@
-//! How much of the past is left: eviction, compaction, relists, a cache that lags, a store that goes back.
+//! Available history: eviction from the watch cache, compaction, relists, a lagging cache, a restored store.
 
 use super::*;
 use crate::model::RestoreError;

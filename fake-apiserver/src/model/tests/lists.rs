@@ -1,4 +1,4 @@
-//! LIST and GET: which state answers, and which part of it.
+//! LIST and GET: the state and the part of it that they return.
 
 use rstest::rstest;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const FIVE: &str = "probe/cm-1 probe/cm-2 probe/cm-3 probe/cm-4 probe/cm-5";
 
-/// The world is at 1011: cm-1 was changed at 1010, cm-0 created at 1011.
+/// Returns a world at 1011: cm-1 was changed at 1010, cm-0 created at 1011.
 fn moved_on(version: Version) -> World {
     let mut world = World::fixture(version);
     world.put("cm-1", "2", Some("x"));
@@ -77,7 +77,7 @@ fn a_list_shows_its_collection_in_key_order(#[case] path: &str, #[case] expected
     assert_eq!(world.list(path), expected.replace("FIVE", FIVE));
 }
 
-/// `at 3 s` is what the answer is when the cache's patience is over.
+/// `at 3 s` is the response after the watch cache's timeout.
 #[rstest]
 #[case::not_older(Version::V1_36, CM, "resourceVersion=2000", "wait 3s", TOO_LARGE)]
 #[case::not_older_explicit(

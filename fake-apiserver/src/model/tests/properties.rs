@@ -1,4 +1,4 @@
-//! Random histories: every answer equals what a naive replay of the history says.
+//! Random histories: every response equals that of a naive replay of the history.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Something that happens to a store.
+/// One operation on a store.
 #[derive(Debug, Clone)]
 enum Happening {
     Put {
@@ -40,7 +40,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-/// Which objects a client asks for, and the same in plain words.
+/// Selection of a request, and the same without selectors.
 #[derive(Debug, Clone)]
 struct Asked {
     namespace: Option<usize>,
@@ -92,7 +92,7 @@ impl Asked {
         )
     }
 
-    /// Judged without the model's own selectors.
+    /// Selects without the model's own selectors.
     fn selects(&self, key: &str, app: Option<&str>) -> bool {
         let (namespace, name) = key.split_once('/').unwrap();
         let by_label = match self.label {
@@ -114,10 +114,10 @@ impl Asked {
     }
 }
 
-/// Key to revision and label of what is there.
+/// Key to revision and label of the existing objects.
 type State = BTreeMap<String, (u64, Option<&'static str>)>;
 
-/// Plays a history; gives the state after every revision.
+/// Plays a history; returns the state after every revision.
 fn play(world: &mut World, history: &[Happening]) -> BTreeMap<u64, State> {
     let mut state = State::new();
     let mut states = BTreeMap::from([(world.model.revision(), state.clone())]);
@@ -167,7 +167,7 @@ fn play(world: &mut World, history: &[Happening]) -> BTreeMap<u64, State> {
     states
 }
 
-/// What a list of `state` shows: `key@revision`.
+/// Returns the expected list of `state`: `key@revision`.
 fn expected(asked: &Asked, state: &State) -> Vec<String> {
     let selected = state.iter().filter(|(key, (_, app))| asked.selects(key, *app));
     selected
@@ -182,7 +182,7 @@ fn shown(page: &Page) -> Vec<String> {
         .collect()
 }
 
-/// A cache that follows a list and the lines of a watch.
+/// Returns the cache after a list and the lines of a watch.
 fn follow(list: Vec<String>, lines: &[String]) -> Vec<String> {
     let split = |entry: &str| {
         let (key, revision) = entry.split_once('@').unwrap();
@@ -278,7 +278,7 @@ proptest! {
     }
 }
 
-/// Plays more of a history, deletes of what is not there included.
+/// Continues a history, including deletes of objects that do not exist.
 fn play_on(world: &mut World, history: &[Happening]) {
     for happening in history {
         match happening {

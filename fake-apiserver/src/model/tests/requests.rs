@@ -1,4 +1,4 @@
-//! Writes that clients ask for, where the recordings say nothing: one row a rule.
+//! Writes of clients beyond those that were recorded, one row per rule.
 
 use rstest::rstest;
 
@@ -9,7 +9,7 @@ const POD: &str = "/api/v1/namespaces/probe/pods";
 const NS: &str = "/api/v1/namespaces";
 
 impl World {
-    /// Sends a write as a client would.
+    /// Sends a write as a client.
     pub(super) fn write(&mut self, method: &str, target: &str, body: &str) -> Result<Done, Answer> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut headers = http::HeaderMap::new();
@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// The code with the number of changes, or with the refusal's message.
+    /// Returns the code with the number of changes, or with the message of the error.
     pub(super) fn told(&mut self, method: &str, target: &str, body: &str) -> String {
         match self.write(method, target, body) {
             Ok(done) => format!("{} {}", done.status, done.written.len()),
@@ -58,7 +58,7 @@ impl World {
     }
 }
 
-/// Each row: a write of the fixture, and its code with the number of changes, or with the refusal.
+/// Each row: a write of the fixture, and its code with the number of changes, or with the error.
 #[rstest]
 #[case::a_name_that_is_none(
     "POST",
@@ -205,7 +205,7 @@ fn names_are_generated_and_kept_apart() {
     let mut world = World::fixture(Version::V1_36);
     let body = r#"{"metadata":{"generateName":"g-"}}"#;
     let first = world.shown("POST", CM, body);
-    // The same seed draws the same name, which is taken now.
+    // The same seed generates the same name, which exists now.
     let second = world.shown("POST", CM, body);
     let name = |object: &Value| object["metadata"]["name"].as_str().unwrap().to_owned();
     assert_ne!(name(&first), name(&second));
@@ -239,7 +239,7 @@ fn a_pod_on_a_node_is_given_its_grace_period() {
     assert_eq!(told["metadata"]["deletionTimestamp"], "2026-01-01T00:00:10Z");
     assert_eq!(told["metadata"]["deletionGracePeriodSeconds"], 10);
     assert_eq!(told["metadata"]["generation"], 2);
-    // Asked again it changes nothing; asked for less it is hastened; by the node's own word it goes.
+    // A second delete changes nothing; a shorter period takes effect; a delete by the node removes the pod.
     assert_eq!(world.told("DELETE", &path, ""), "200 0");
     assert_eq!(
         world.told("PATCH", &path, r#"{"metadata":{"labels":{"a":"b"}}}"#),
@@ -326,6 +326,6 @@ fn compaction_of_the_store_leaves_watches_what_they_can_start_from() {
     assert_eq!(world.model.oldest_watchable("", "events"), Some(1010));
     assert_eq!(world.model.compacted(), 1010);
     world.model.storage_mut().restart_watch_caches();
-    // The apiserver's own record of the compaction was a write.
+    // The record of the compaction by the apiserver was a write.
     assert_eq!(world.model.oldest_watchable("", "configmaps"), Some(1011));
 }

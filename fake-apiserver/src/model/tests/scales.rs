@@ -1,4 +1,4 @@
-//! Scales: read, set and refused as a recorded server did.
+//! Scales: reads, writes and errors as recorded.
 
 use rstest::rstest;
 
@@ -109,7 +109,8 @@ fn several_conflicts_are_listed_by_owner() {
     );
 }
 
-/// `lastappliedmanager.go`: what is still as it was applied on the client is kubectl's to apply on the server.
+/// `lastappliedmanager.go`: fields that still have the value of the client-side apply are moved to kubectl's server-side
+/// apply.
 #[rstest]
 #[case::as_it_was("i", "kubectl", None)]
 #[case::changed_since(

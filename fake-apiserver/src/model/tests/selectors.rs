@@ -1,4 +1,4 @@
-//! Which objects a selector means, and what is said of one that means nothing.
+//! Selected objects, and errors of invalid selectors.
 
 use apimachinery::selector::{FieldSelector, LabelSelector};
 use rstest::rstest;
@@ -115,7 +115,7 @@ fn a_field_selector_that_cannot_be_read_is_refused(#[case] selector: &str, #[cas
     assert_eq!(FieldSelector::parse(selector), Err(expected.to_owned()));
 }
 
-/// A field moves an object in and out of a watch as a label does.
+/// A changed field adds an object to a watch or removes it, as a label does.
 #[test]
 fn a_field_that_changes_turns_into_comings_and_goings() {
     let mut world = World::empty(&ServerSettings::default());

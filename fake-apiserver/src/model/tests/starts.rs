@@ -1,4 +1,4 @@
-//! How a watch begins: the start table.
+//! Start of a watch: the decision table.
 
 use rstest::rstest;
 

@@ -1,5 +1,4 @@
-//! What is refused and what is not, where the recordings cannot tell: objects that a script put there as they are, and
-//! the paths that may change what an update may not.
+//! Validation beyond the recordings: invalid objects stored by a script, and subresources with other rules than an update.
 
 use rstest::rstest;
 
@@ -7,7 +6,7 @@ use super::*;
 
 const PODS: &str = "/api/v1/namespaces/probe/pods";
 
-/// Seeded by a script, which may lie: a pod nobody could have created.
+/// Returns a world with an invalid pod, stored by a script.
 fn with_impossible_pod() -> World {
     let mut world = World::fixture(Version::V1_36);
     let pod = json!({ "metadata": { "labels": { "a b": "x" } }, "spec": {} });
@@ -57,7 +56,7 @@ fn binding_and_the_parts_of_a_pod_change_what_an_update_may_not() {
     );
 }
 
-/// Each row: a type of service that becomes another one, by nothing but its type.
+/// Each row: the type of a service that changes to another one, with no other change.
 #[rstest]
 #[case("NodePort", "ClusterIP")]
 #[case("LoadBalancer", "ClusterIP")]
@@ -99,7 +98,7 @@ fn a_service_is_bound_to_its_address_until_it_has_none() {
     assert_eq!(world.told("PATCH", &path, named), "200 1");
 }
 
-/// Each row: a service, and which of its fields go without saying.
+/// Each row: a service, and its defaulted fields.
 #[rstest]
 #[case::reached_by_its_own_addresses(json!({ "externalIPs": ["1.2.3.4"] }), "externalTrafficPolicy", true)]
 #[case::not_reached(json!({}), "externalTrafficPolicy", false)]

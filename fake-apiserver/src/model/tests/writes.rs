@@ -1,4 +1,4 @@
-//! What a write makes of a manifest.
+//! Objects that result from writing a manifest.
 
 use rstest::rstest;
 use trace::record::WriteOp;
