@@ -1,4 +1,4 @@
-//! The unpadded, URL-safe base64 that continue tokens are written in.
+//! Unpadded, URL-safe base64: the encoding of continue tokens.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

@@ -1,5 +1,4 @@
-//! Two transcripts side by side. JSON lines are unfolded first, so that a
-//! difference is one key wide and not one screen.
+//! Side-by-side diff of two transcripts. JSON lines are unfolded first, so that a difference is shown by key.
 
 use std::fmt::Write;
 
@@ -7,7 +6,7 @@ const WIDTH: usize = 78;
 /// Equal lines shown around a difference.
 const CONTEXT: usize = 2;
 
-/// The differing parts, the recorded text on the left.
+/// Returns the differing parts, the recorded text on the left.
 pub fn side_by_side(recorded: &str, played: &str) -> String {
     let left = unfold(recorded);
     let right = unfold(played);
@@ -50,7 +49,7 @@ fn fit(text: &str) -> String {
     format!("{cut}…")
 }
 
-/// One line per brace, bracket and comma, as far as a line is JSON.
+/// Splits JSON lines at braces, brackets and commas.
 fn unfold(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.lines() {
@@ -106,7 +105,7 @@ fn unfold(text: &str) -> Vec<String> {
     out
 }
 
-/// The longest common subsequence decides which lines stand beside each other.
+/// Aligns lines by their longest common subsequence.
 fn align<'a>(left: &'a [String], right: &'a [String]) -> Vec<(Option<&'a str>, Option<&'a str>)> {
     let common_start = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     let (left_rest, right_rest) = (&left[common_start..], &right[common_start..]);
@@ -123,7 +122,7 @@ fn align<'a>(left: &'a [String], right: &'a [String]) -> Vec<(Option<&'a str>, O
         .iter()
         .map(|line| (Some(line.as_str()), Some(line.as_str())))
         .collect();
-    // Beyond this the table would be larger than anybody's patience for the result.
+    // Limits the size of the table, and the time.
     if a.len().saturating_mul(b.len()) > 4_000_000 {
         rows.extend(a.iter().map(|line| (Some(line.as_str()), None)));
         rows.extend(b.iter().map(|line| (None, Some(line.as_str()))));

@@ -1,12 +1,12 @@
-//! What can go wrong, told apart by who can mend it.
+//! Errors by who can fix them.
 
 use std::fmt;
 use std::path::Path;
 
-/// What stopped a probe from being played.
+/// Reason why a probe was not played.
 #[derive(Debug)]
 pub enum Error {
-    /// A probe asks for something impossible: its author mends it.
+    /// The probe is invalid: its author fixes it.
     Author(String),
     /// The server could not be reached or broke HTTP.
     Server(String),
@@ -19,17 +19,17 @@ impl Error {
         Error::Author(why.into())
     }
 
-    /// The fault of the server.
+    /// Returns an error of the server.
     pub fn server(why: impl Into<String>) -> Self {
         Error::Server(why.into())
     }
 
-    /// The fault of the caller.
+    /// Returns an error of the caller.
     pub fn caller(why: impl Into<String>) -> Self {
         Error::Caller(why.into())
     }
 
-    /// A file that could not be read or written.
+    /// Returns the error for a file that cannot be read or written.
     pub fn file(path: &Path, source: &std::io::Error) -> Self {
         Error::Caller(format!("{}: {source}", path.display()))
     }

@@ -1,6 +1,5 @@
-//! Fixture F: two namespaces, six ConfigMaps, one custom resource definition with
-//! one object. Put back to its first state through the API alone, so that it
-//! works on any server.
+//! Fixture F: two namespaces, six ConfigMaps, one custom resource definition with one object. Restored through the API alone,
+//! so that it works on any server.
 
 use std::time::Duration;
 
@@ -60,7 +59,7 @@ pub(crate) async fn reset(server: &mut impl Transport) -> Result<(), Error> {
     Ok(())
 }
 
-/// What every probe on the fixture knows as `{L}`.
+/// Returns the resourceVersion that probes refer to as `{L}`.
 pub(crate) async fn resource_version(server: &mut impl Transport) -> Result<String, Error> {
     let answer = expect(server, "GET", CONFIG_MAPS, None).await?;
     let list: Value = serde_json::from_slice(&answer.body)
@@ -93,7 +92,7 @@ async fn ensure_crd(server: &mut impl Transport) -> Result<(), Error> {
         },
     });
     expect(server, "POST", CRD, Some(body)).await?;
-    // Served soon after, but not at once; the same holds for what discovery says of it.
+    // Served with a delay; the same holds for discovery.
     let discovery = ["/apis/probe.example.com/v1", "/apis"];
     for _ in 0..100 {
         let listed = send(server, "GET", WIDGETS, None).await?.head.status == 200;
@@ -103,7 +102,7 @@ async fn ensure_crd(server: &mut impl Transport) -> Result<(), Error> {
             discovered &= String::from_utf8_lossy(&body).contains("probe.example.com");
         }
         if listed && discovered {
-            // The other writes that follow the creation of a CRD (conditions, APIService) settle.
+            // Further writes follow the creation of a CRD (conditions, APIService).
             pause(server, Duration::from_secs(2)).await;
             return Ok(());
         }
@@ -114,7 +113,7 @@ async fn ensure_crd(server: &mut impl Transport) -> Result<(), Error> {
     ))
 }
 
-/// Deletes all there is, finalizers or not.
+/// Deletes all objects, including those with finalizers.
 async fn empty(server: &mut impl Transport, collection: &str) -> Result<(), Error> {
     let answer = expect(server, "GET", collection, None).await?;
     let list: Value = serde_json::from_slice(&answer.body)
@@ -141,8 +140,7 @@ async fn empty(server: &mut impl Transport, collection: &str) -> Result<(), Erro
     Ok(())
 }
 
-/// Sends as often as the server says "too many requests", which a real one does
-/// while it fills its caches after a start.
+/// Retries while the server responds with 429, as kube-apiserver does while it fills its caches after a start.
 async fn send(
     server: &mut impl Transport,
     method: &str,

@@ -1,5 +1,5 @@
-//! HTTP/1.1 as the probes need it: one connection per request, nothing added and
-//! nothing hidden. It must not know what the bytes mean.
+//! HTTP/1.1 for probes: one connection per request, nothing added and nothing hidden. It must not know the meaning of the
+//! bytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::probe::{Control, User};
 use crate::transport::{ANSWER_LIMIT, Call, Chunk, Head, Transport};
 
-/// A server: where it is, and as whom we speak to it.
+/// Address of a server, and credentials.
 #[derive(Clone)]
 pub struct Target {
     authority: String,
@@ -78,7 +78,7 @@ impl Target {
         Ok(token.map(|token| format!("Bearer {token}")))
     }
 
-    /// Sends a request and returns when the headers are there.
+    /// Sends a request and returns when the headers are received.
     async fn open(&self, call: &Call) -> Result<(Head, hyper::Response<Incoming>), Error> {
         let Call { method, path, .. } = call;
         let authorization = self.authorization(call.user)?;
@@ -125,7 +125,7 @@ impl Target {
             })
             .collect();
         headers.sort();
-        // hyper gives the words only when they are not the usual ones for the number.
+        // hyper keeps the reason phrase only if it is not the standard one.
         let words = match response.extensions().get::<hyper::ext::ReasonPhrase>() {
             Some(words) => String::from_utf8_lossy(words.as_bytes()).into_owned(),
             None => status.canonical_reason().unwrap_or_default().to_owned(),
@@ -142,16 +142,16 @@ impl Target {
     }
 }
 
-/// A server behind a socket, in real time.
+/// A server at a socket, in real time.
 pub struct Remote {
     target: Target,
-    /// Where the store is compacted and the API server restarted.
+    /// Controls compaction of the store and restarts of the apiserver.
     control: Option<Target>,
     fixture_is_there: bool,
     began: Instant,
 }
 
-/// The body of its answer.
+/// Body of a response.
 pub(crate) enum Stream {
     Answer(Box<hyper::Response<Incoming>>),
     Upgraded(TokioIo<hyper::upgrade::Upgraded>),
@@ -159,8 +159,8 @@ pub(crate) enum Stream {
 }
 
 impl Remote {
-    /// `control` is where the store is compacted and the API server restarted; `fixture_is_there` is for a server that
-    /// takes no writes.
+    /// `control` controls compaction of the store and restarts of the apiserver; `fixture_is_there` is for a read-only
+    /// server.
     pub fn new(target: Target, control: Option<Target>, fixture_is_there: bool) -> Self {
         Self {
             target,
@@ -170,10 +170,11 @@ impl Remote {
         }
     }
 
-    /// The body of one document, asked for as the admin.
+    /// Returns the body of a document, requested as the admin.
     ///
     /// # Errors
-    /// When the server cannot be reached, or has no such document.
+    ///
+    /// The server cannot be reached, or has no such document.
     pub async fn document(&mut self, path: &str) -> Result<Vec<u8>, Error> {
         self.succeed(Call::new("GET", path, None)).await
     }
@@ -181,7 +182,8 @@ impl Remote {
     /// Creates an object in the collection at `path`, as the admin.
     ///
     /// # Errors
-    /// When the server cannot be reached, or refuses it.
+    ///
+    /// The server cannot be reached, or rejects it.
     pub async fn create(&mut self, path: &str, object: Vec<u8>) -> Result<Vec<u8>, Error> {
         self.succeed(Call::new("POST", path, Some(object))).await
     }
@@ -291,7 +293,7 @@ where
     I: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
 {
     let (sender, connection) = http1::handshake(io).await?;
-    // The connection's own error reaches the task that waits for the answer.
+    // The task that waits for the response receives the connection's error.
     tokio::spawn(async move {
         let _ = connection.with_upgrades().await;
     });

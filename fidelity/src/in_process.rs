@@ -1,6 +1,6 @@
-//! The fake in this process, under virtual time: a watch of an hour costs nothing.
+//! The fake in this process, in virtual time: a watch of an hour costs nothing.
 //!
-//! What the edge adds on a socket (`Date`, the framing) is added here, so that both ways give the same transcript.
+//! What `net` adds on a socket (`Date`, framing) is added here, so that transcripts are the same.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -33,25 +33,25 @@ pub struct InProcess {
 
 #[derive(Default)]
 struct Incoming {
-    /// Only the head is sent: it was asked for with HEAD.
+    /// Whether only the head is sent, in response to HEAD.
     bodiless: bool,
     head: Option<Head>,
     chunks: VecDeque<Bytes>,
     ended: Option<Ending>,
-    /// What is sent are messages of a WebSocket, as the edge writes them.
+    /// Whether WebSocket messages are sent, in the encoding of `net`.
     websocket: bool,
 }
 
-/// The body of its answer.
+/// Body of a response.
 pub(crate) struct Stream(u64);
 
 impl InProcess {
-    /// Answers as `version`, and as the oracle is set up: nothing tells watch caches of foreign writes.
+    /// Returns a fake of `version` with the settings of the oracle: watch caches are not notified of foreign writes.
     pub fn new(version: Version) -> Self {
         Self::with_capacity(version, ServerSettings::default().watch_cache_capacity)
     }
 
-    /// The same, with so many events in each watch cache.
+    /// Does the same, with this capacity of each watch cache.
     pub(crate) fn with_capacity(version: Version, watch_cache_capacity: usize) -> Self {
         let settings = ServerSettings {
             version,
@@ -110,12 +110,12 @@ impl InProcess {
         }
     }
 
-    /// Time passes up to the next thing that happens, but not beyond `until`. False when nothing did.
+    /// Advances to the next event, but not beyond `until`. Returns false if there was none.
     fn step(&mut self, until: Duration) -> bool {
         let due = self.server.poll_timeout().filter(|at| *at <= until);
         match due {
             Some(at) => {
-                // A server that asks to be woken now would otherwise be asked for ever.
+                // Advances even if the server needs to be polled now; otherwise the loop would not end.
                 self.now = at.max(self.now + Duration::from_micros(1)).min(until);
                 self.input(Input::Tick);
                 self.now < until
@@ -273,7 +273,7 @@ fn head(status: u16, headers: Vec<(String, String)>, length: Option<u64>) -> Hea
         .into_iter()
         .map(|(name, value)| (name.to_ascii_lowercase(), value))
         .collect();
-    // The answer to a WebSocket is the server's own to the last header.
+    // The response to a WebSocket request has only headers of the server itself.
     if status != 101 && !headers.is_empty() {
         headers.push(("date".to_owned(), String::new()));
         match length {

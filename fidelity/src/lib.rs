@@ -1,5 +1,5 @@
-//! Plays the probes of `oracle/probes` against a Kubernetes API server, real or
-//! fake, and compares what came back with what a real one once answered.
+//! Plays the probes of `oracle/probes` against a Kubernetes API server, real or fake, and compares the transcripts with
+//! recordings of a real one.
 //!
 //! ```text
 //! probes/*.yaml ──probe──▶ player ──http──▶ server
@@ -33,7 +33,7 @@ pub use http::{Remote, Target};
 pub use in_process::InProcess;
 pub use probe::{Probe, load};
 
-/// What probes are played against.
+/// Target of probes.
 pub enum Server {
     /// Over a socket.
     Remote(Box<Remote>),
@@ -44,7 +44,7 @@ pub enum Server {
 /// Plays a probe and returns its transcript.
 ///
 /// # Errors
-/// When it cannot be played: the probe, the server or the caller is at fault.
+/// The probe cannot be played, because of the probe, the server or the caller.
 pub async fn transcript(probe: &Probe, server: &mut Server) -> Result<String, Error> {
     match server {
         Server::Remote(server) => text(probe, server.as_mut()).await,

@@ -1,5 +1,5 @@
-//! `fidelity record` writes transcripts of a server; `fidelity compare` plays the
-//! same probes against another and shows what differs.
+//! `fidelity record` writes transcripts of a server; `fidelity compare` plays the same probes against another one and
+//! shows the differences.
 #![expect(clippy::disallowed_methods, reason = "only says how long it took")]
 
 use std::io::Write;
@@ -40,7 +40,7 @@ struct Arguments {
     brief: bool,
 }
 
-/// `println!`, except that a reader who goes away is an error and no panic.
+/// `println!`, except that a closed pipe is an error instead of a panic.
 macro_rules! say {
     ($($text:tt)*) => {
         writeln!(std::io::stdout(), $($text)*).map_err(|why| Error::caller(format!("standard output: {why}")))?

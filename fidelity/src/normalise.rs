@@ -1,13 +1,12 @@
-//! Takes out of a transcript what no two runs share: resourceVersions become
-//! ordinals, uids are numbered in order of appearance, times and hashes lose
-//! their value. Everything else keeps its bytes, the order of keys included.
-//! Pure text in, text out; it must not know a server.
+//! Normalises transcripts, so that those of two runs are comparable: resourceVersions become ordinals, uids are numbered in
+//! order of appearance, times and hashes lose their value. All other bytes are kept, including the order of keys. Pure text
+//! in, text out; it must not know a server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base64url;
 
-/// Numbers below and above these are constants that probes ask for, and stay.
+/// Numbers outside of these limits are constants in probes, and kept.
 const SMALLEST_REAL: u64 = 2;
 const LARGEST_REAL: u64 = 900_000_000;
 
@@ -30,8 +29,7 @@ impl Normaliser {
         }
     }
 
-    /// First pass: every text of the transcript must have been seen before the
-    /// first is rewritten, since an ordinal depends on all of them.
+    /// First pass over all texts of the transcript, because an ordinal depends on all of them.
     pub(crate) fn collect(&mut self, text: &str) {
         let mut found = Vec::new();
         rewrite_json(text, false, &mut |key, value| {
@@ -92,7 +90,7 @@ impl Normaliser {
         collapse_runs(&self.patterns(&out))
     }
 
-    /// For texts that are no JSON: headers, paths, plain bodies.
+    /// For texts that are not JSON: headers, paths, plain bodies.
     pub(crate) fn rewrite_plain(&mut self, text: &str) -> String {
         let text = if self.authority.is_empty() {
             text.to_owned()
@@ -133,14 +131,14 @@ impl Normaliser {
             "goVersion" | "buildDate" | "gitCommit" | "platform" => Some(quote(&format!("<{key}>"))),
             "cells" if is_age(text) => Some(quote("<age>")),
             "cells" => without_age_in_brackets(text).map(|text| quote(&text)),
-            // The server's own writes go by the name of its program.
+            // The manager of the server's own writes is the name of its program.
             "manager" if text.starts_with("oracle-") => Some(quote("kube-apiserver")),
             "name" if is_generated_name(text) => Some(quote("g-<5 letters of the alphabet>")),
             _ => None,
         }
     }
 
-    /// uids, times and long hexadecimal numbers, wherever they stand.
+    /// Replaces uids, times and long hexadecimal numbers.
     fn patterns(&mut self, text: &str) -> String {
         let bytes = text.as_bytes();
         let mut out = String::with_capacity(text.len());
@@ -183,7 +181,7 @@ impl Normaliser {
     }
 }
 
-/// Leaves equal objects out of the list that begins so.
+/// Removes duplicate objects from the list that begins with `list`.
 fn once(text: &str, list: &str) -> String {
     let Some(start) = text.find(list).map(|place| place + list.len()) else {
         return text.to_owned();
@@ -231,7 +229,7 @@ fn decode_token(text: &str) -> Option<Token> {
     })
 }
 
-/// The three messages that carry resourceVersions.
+/// Replaces resourceVersions in the three messages that contain them.
 fn rewrite_message(text: &str, version: &mut dyn FnMut(u64) -> String) -> String {
     for prefix in ["too old resource version: ", "Too large resource version: "] {
         let Some(start) = text.find(prefix) else { continue };
@@ -253,19 +251,18 @@ fn rewrite_message(text: &str, version: &mut dyn FnMut(u64) -> String) -> String
 
 #[derive(Clone, Copy)]
 enum Scalar<'a> {
-    /// The text between the quotes, escapes left as they stand.
+    /// Text between the quotes, with its escapes.
     String(&'a str),
     Other,
 }
 
-/// For text whose escapes are still in place.
+/// For text with its escapes.
 fn quote(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// Walks through JSON without judging it and copies it, byte for byte, except
-/// where `replace` gives another text for a scalar. `replace` is told the key the
-/// scalar stands under; inside an array that is the array's key.
+/// Copies JSON byte for byte, without validating it, except for scalars for which `replace` returns another text. `replace`
+/// receives the key of the scalar; in an array that is the key of the array.
 fn rewrite_json(
     text: &str,
     drop_managed_fields: bool,
@@ -273,7 +270,7 @@ fn rewrite_json(
 ) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
-    // One entry per open brace or bracket: is it an object, and under which key.
+    // One entry per open brace or bracket: whether it is an object, and its key.
     let mut open: Vec<(bool, String)> = Vec::new();
     let mut key = String::new();
     let mut expect_key = false;
@@ -356,7 +353,7 @@ fn next_boundary(text: &str, at: usize) -> usize {
         .unwrap_or(text.len())
 }
 
-/// Index behind the closing quote of the string that opens at `start`.
+/// Returns the index after the closing quote of the string that opens at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -376,7 +373,7 @@ fn scalar_end(bytes: &[u8], start: usize) -> usize {
         .map_or(bytes.len(), |length| (start + length).max(start + 1))
 }
 
-/// Index behind the value of a member, given the index behind its key.
+/// Returns the index after the value of a member, given the index after its key.
 fn skip_member(bytes: &[u8], after_key: usize) -> usize {
     let mut depth = 0_usize;
     let mut at = after_key;
@@ -410,7 +407,7 @@ fn is_uuid(bytes: &[u8]) -> bool {
         && bytes.get(36).is_none_or(|byte| !byte.is_ascii_alphanumeric())
 }
 
-/// Length of an RFC 3339 time, with or without a fraction.
+/// Returns the length of an RFC 3339 time, with or without a fraction.
 fn time_length(bytes: &[u8]) -> Option<usize> {
     let shape = b"0000-00-00T00:00:00";
     if bytes.len() <= shape.len() {
@@ -433,8 +430,8 @@ fn time_length(bytes: &[u8]) -> Option<usize> {
     (bytes.get(at) == Some(&b'Z')).then_some(at + 1)
 }
 
-/// An age as tables print it, in every unit: `5s`, `3m12s`, `2y1d`. That of a time to come (`<invalid>`) is none: the server
-/// compares with its own clock, so only a probe that asks for it gets it, on any day.
+/// Returns whether the text is an age in a table, in any unit: `5s`, `3m12s`, `2y1d`. That of a time in the future
+/// (`<invalid>`) is not: only probes of such times have it, on any day.
 fn is_age(text: &str) -> bool {
     let mut digits = 0;
     let mut groups = 0;
@@ -451,7 +448,7 @@ fn is_age(text: &str) -> bool {
     digits == 0 && groups > 0
 }
 
-/// The restarts of a pod with the age of the last one, `2 (27y ago)`, without that age.
+/// Removes the age from the restarts of a pod: `2 (27y ago)`.
 fn without_age_in_brackets(text: &str) -> Option<String> {
     let (restarts, age) = text.strip_suffix(" ago)")?.split_once(" (")?;
     is_age(age).then(|| format!("{restarts} (<age> ago)"))
@@ -463,7 +460,7 @@ fn is_generated_name(text: &str) -> bool {
     })
 }
 
-/// A hundred times the same character, or more, is written as a count.
+/// Replaces a hundred or more repetitions of a character by a count.
 fn collapse_runs(text: &str) -> String {
     const LONG: usize = 100;
     let mut out = String::with_capacity(text.len().min(1 << 20));

@@ -1,5 +1,5 @@
-//! `docs/fidelity.md`: how near the fake is to a real server, as numbers, reasons and differences. Written by a
-//! program, and read by one: what is listed as open there may differ, nothing else.
+//! `docs/fidelity.md`: how close the fake is to a real server, in numbers, reasons and differences. The page is generated,
+//! and parsed: only probes that it lists as open may differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,18 +8,18 @@ use fake_apiserver::model::unevaluated;
 
 use crate::verdict::{Outcome, Verdict};
 
-/// How many of a version's probes are what.
+/// Counts of the probes of a version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Numbers {
     /// Identical.
     pub identical: usize,
-    /// Different, for a reason.
+    /// Different, with an accepted reason.
     pub accepted: usize,
-    /// Different.
+    /// Different, without a reason.
     pub open: usize,
 }
 
-/// The numbers of each version.
+/// Returns the counts of each version.
 pub fn numbers(outcomes: &[Outcome]) -> BTreeMap<&'static str, Numbers> {
     let mut all: BTreeMap<&'static str, Numbers> = BTreeMap::new();
     for outcome in outcomes {
@@ -33,7 +33,7 @@ pub fn numbers(outcomes: &[Outcome]) -> BTreeMap<&'static str, Numbers> {
     all
 }
 
-/// The page.
+/// Returns the page.
 pub fn write(outcomes: &[Outcome]) -> String {
     let mut page = String::from(
         "# How near the fake is to a real server\n\n\
@@ -120,7 +120,7 @@ pub fn write(outcomes: &[Outcome]) -> String {
 
 const HEADING: &str = "Open on ";
 
-/// What a page lists as open: probe and version.
+/// Returns the probes that a page lists as open, with their versions.
 pub fn listed(page: &str) -> BTreeSet<(String, String)> {
     let mut listed = BTreeSet::new();
     let mut probe = "";
@@ -138,7 +138,7 @@ pub fn listed(page: &str) -> BTreeSet<(String, String)> {
     listed
 }
 
-/// The first lines that are not the same, cut to where they differ.
+/// Returns the first lines that differ, truncated around the difference.
 fn first_difference(recorded: &str, played: &str) -> (String, String) {
     let mut right = played.lines();
     for left in recorded.lines() {
@@ -153,7 +153,7 @@ fn first_difference(recorded: &str, played: &str) -> (String, String) {
     )
 }
 
-/// At most 150 characters, from a little before the first one that differs.
+/// Returns at most 150 characters, from shortly before the first difference.
 fn cut(line: &str, other: &str) -> String {
     const SHOWN: usize = 150;
     let line: Vec<char> = line.chars().collect();

@@ -1,5 +1,5 @@
-//! Plays one probe against one server and writes down what happened. It decides
-//! nothing about right or wrong; it is the only place here that waits.
+//! Plays one probe against one server and records the results. It decides nothing about right or wrong; it is the only place
+//! here that waits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::fixture;
 use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, User, Watch};
 use crate::transport::{Answer, Call, Chunk, Head, Transport};
 
-/// What happened, in order. Texts are as they were on the wire.
+/// Results in order, with texts as on the wire.
 pub(crate) enum Item {
     Asked {
         method: String,
@@ -53,7 +53,7 @@ pub(crate) struct Player<'a, T> {
     items: Vec<Item>,
 }
 
-/// Short names every probe may use in a path.
+/// Short names for paths in all probes.
 const NAMES: [(&str, &str); 3] = [
     ("cm", "/api/v1/namespaces/probe/configmaps"),
     ("allcm", "/api/v1/configmaps"),
@@ -87,7 +87,7 @@ pub(crate) async fn play<T: Transport>(probe: &Probe, server: &mut T) -> Result<
     .used())
 }
 
-/// Plays more steps of a story that was begun before.
+/// Continues a story with more steps.
 pub(crate) async fn go_on<T: Transport>(
     played: &mut Played,
     steps: &[Step],
@@ -111,10 +111,10 @@ pub(crate) async fn go_on<T: Transport>(
 }
 
 impl Played {
-    /// Without the names nobody used.
+    /// Removes unused names.
     pub(crate) fn used(self) -> Self {
         let Self { captures, items } = self;
-        // A name nobody used would only disturb the order of resourceVersions.
+        // An unused name would change the order of resourceVersions.
         let used = |name: &str| {
             let forms = ["}", "+", "-"].map(|end| format!("{{{name}{end}"));
             items.iter().any(|item| match item {
@@ -219,7 +219,7 @@ impl<T: Transport> Player<'_, T> {
         Ok(())
     }
 
-    /// The bytes of a request's body.
+    /// Returns the body of a request.
     fn body(&self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
         if let Some(text) = &request.body_base64 {
             let decoded = base64url::decode(text);
@@ -291,7 +291,7 @@ impl<T: Transport> Player<'_, T> {
         Ok(())
     }
 
-    /// Does one of the last `seen` lines hold what the reader waits for?
+    /// Returns whether one of the last `seen` lines contains the text at which the reader stops.
     fn stops(&self, watch: &Watch, seen: usize) -> bool {
         watch.until.as_ref().is_some_and(|text| {
             self.items.iter().rev().take(seen).any(|item| match item {
@@ -305,7 +305,7 @@ impl<T: Transport> Player<'_, T> {
         })
     }
 
-    /// Opens a stream, and says when its head came; an answer of another status is read to its end.
+    /// Opens a stream, and records when its head was received; a response with another status is read to its end.
     async fn opened(
         &mut self,
         watch: &Watch,
@@ -351,8 +351,7 @@ impl<T: Transport> Player<'_, T> {
         count
     }
 
-    /// As `watch`, but the events come as WebSocket messages. Only what a server
-    /// sends is understood: unmasked frames.
+    /// Does the same as `watch` for WebSocket messages. Only frames of a server are supported: unmasked ones.
     async fn websocket(&mut self, watch: &Watch) -> Result<(), Error> {
         let headers: BTreeMap<String, Option<String>> = BTreeMap::from([
             ("connection".into(), Some("Upgrade".into())),
@@ -444,7 +443,7 @@ impl<T: Transport> Player<'_, T> {
         });
     }
 
-    /// Only the short names: what was captured stays readable as `{L}`.
+    /// Expands only the short names: captured ones remain readable as `{L}`.
     fn expand_names(&self, text: &str) -> String {
         NAMES.iter().fold(text.to_owned(), |text, (name, value)| {
             text.replace(&format!("{{{name}}}"), value)
@@ -459,7 +458,7 @@ impl<T: Transport> Player<'_, T> {
         }
     }
 
-    /// In a body braces are mostly JSON, so what is no known name stays.
+    /// In a body most braces are JSON, so unknown names are kept.
     fn expand_body(&self, text: &str) -> String {
         self.substitute(text).0
     }
@@ -477,7 +476,7 @@ impl<T: Transport> Player<'_, T> {
             .collect()
     }
 
-    /// `{name}`, `{name+5}`, `{name-1}` and `{x*1000}`; also the first name unknown.
+    /// Replaces `{name}`, `{name+5}`, `{name-1}` and `{x*1000}`; also returns the first unknown name.
     fn substitute(&self, text: &str) -> (String, Option<String>) {
         let mut out = String::with_capacity(text.len());
         let mut unknown = None;
@@ -539,7 +538,7 @@ fn capture(answer: &Answer, pointer: &str) -> Option<String> {
     Some(found.as_str().map_or_else(|| found.to_string(), str::to_owned))
 }
 
-/// The first frame of a buffer, if it is whole, and its length.
+/// Returns the first frame of a buffer and its length, if it is complete.
 fn websocket_frame(bytes: &[u8]) -> Option<(String, usize)> {
     let (first, second) = (*bytes.first()?, *bytes.get(1)?);
     let (length, start) = match second & 0x7f {

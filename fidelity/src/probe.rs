@@ -1,7 +1,5 @@
-//! A probe as it stands in `oracle/probes/*.yaml`: what is true before, what is
-//! asked, and for how long the answer is read. Pure data; it must not know how a
-//! request is sent nor what the answer should be.
-//! The format is explained for its authors in `oracle/probes/README.md`.
+//! A probe in `oracle/probes/*.yaml`: preconditions, requests, and how long responses are read. Pure data; it must not know
+//! how a request is sent or what the response should be. `oracle/probes/README.md` describes the format for authors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,17 +8,17 @@ use serde::Deserialize;
 
 use crate::error::Error;
 
-/// One question, with what must be true before it.
+/// A probe with its preconditions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
-    /// Stable name; also the name of its recording.
+    /// Stable id; also the name of its recording.
     pub id: String,
-    /// Row in the list of fidelity probes the project started from; 0 for later ones.
+    /// Row in the first list of fidelity probes; 0 for later ones.
     pub row: u32,
-    /// What it asks, in words.
+    /// What it tests, in words.
     pub title: String,
-    /// The minors it is recorded from; empty: all of them.
+    /// Minor versions it is recorded from; empty: all.
     #[serde(default)]
     pub versions: Vec<String>,
     #[serde(default)]
@@ -36,10 +34,10 @@ pub struct Probe {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub(crate) enum Fixture {
-    /// The fixture is put back to its first state before the probe.
+    /// The fixture is restored before the probe.
     #[default]
     F,
-    /// The probe needs nothing to be there.
+    /// The probe needs no objects.
     #[serde(rename = "none")]
     None,
 }
@@ -62,19 +60,19 @@ pub(crate) struct Request {
     pub(crate) path: String,
     #[serde(default)]
     pub(crate) user: User,
-    /// Added to the defaults; a null takes a default away.
+    /// Added to the defaults; null removes a default.
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, Option<String>>,
     #[serde(default)]
     pub(crate) body: Option<String>,
-    /// A body that is no text, instead of `body`: unpadded, URL-safe base64.
+    /// A binary body, instead of `body`: unpadded, URL-safe base64.
     #[serde(default)]
     pub(crate) body_base64: Option<String>,
-    /// Name to JSON pointer into the answer's body, or `header:<name>`. What a name with a question mark stands for need
-    /// not be there; it is `none` then.
+    /// JSON pointers into the body of the response, or `header:<name>`, by name. The value of a name with a question mark is
+    /// optional, and `none` if it is absent.
     #[serde(default)]
     pub(crate) capture: BTreeMap<String, String>,
-    /// Sent this many times, one after the other; only the last is recorded.
+    /// Number of times it is sent; only the last is recorded.
     #[serde(default = "one")]
     pub(crate) repeat: u32,
 }
@@ -87,20 +85,20 @@ pub(crate) struct Watch {
     pub(crate) user: User,
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, Option<String>>,
-    /// The reader goes away after this time, if the server has not ended before.
+    /// Time after which the reader disconnects, unless the server ends the response first.
     #[serde(default = "ten_seconds")]
     pub(crate) read_ms: u64,
-    /// The reader goes away after this many lines.
+    /// Number of lines after which the reader disconnects.
     #[serde(default)]
     pub(crate) lines: Option<usize>,
-    /// The reader goes away after a line that holds this text. What happens meanwhile is then done before anything is
-    /// read, and also when there is nothing to read.
+    /// The reader disconnects after a line with this text. In this case `meanwhile` is executed before anything is read, and
+    /// also if there is nothing to read.
     #[serde(default)]
     pub(crate) until: Option<String>,
-    /// Nothing is read from the socket for this long after the headers.
+    /// Time after the headers during which nothing is read from the socket.
     #[serde(default)]
     pub(crate) stall_ms: u64,
-    /// What others do while the stream is open, in order of time.
+    /// Requests of others while the stream is open, in order of time.
     #[serde(default)]
     pub(crate) meanwhile: Vec<Meanwhile>,
 }
@@ -108,7 +106,7 @@ pub(crate) struct Watch {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Meanwhile {
-    /// Counted from the arrival of the headers.
+    /// Time since the headers were received.
     pub(crate) at_ms: u64,
     pub(crate) request: Request,
 }
@@ -128,27 +126,27 @@ pub(crate) enum User {
 pub(crate) enum Control {
     /// Compacts the store at its current revision and waits until every reader sees it.
     Compact,
-    /// Ends the API server and starts it again on the same store.
+    /// Restarts the apiserver on the same store.
     RestartApiserver,
 }
 
-/// What is taken out of a transcript on top of what always is.
+/// Additional normalisation of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Rule {
-    /// managedFields stay, for the probes that are about them.
+    /// Keeps managedFields, for probes of these.
     KeepManagedFields,
-    /// Bookmarks with equal resourceVersion that follow each other become one.
+    /// Merges consecutive bookmarks with equal resourceVersion.
     CollapseBookmarks,
-    /// Bookmarks that do not end the initial events are left out.
+    /// Removes bookmarks that do not end the initial events.
     DropPlainBookmarks,
-    /// When a line came and when the stream ended is left out.
+    /// Removes the times of lines and of the end of the stream.
     HideTimes,
-    /// retryAfterSeconds is drawn by lot.
+    /// Removes the random retryAfterSeconds.
     HideRetryAfter,
-    /// Only the kinds of lines and how the stream ended, for streams cut at a random place.
+    /// Keeps only the types of lines and how the stream ended, for streams that are cut at a random position.
     CountOnly,
-    /// What several checks of a real server find is one cause.
+    /// Merges equal causes, which several checks of a real server can report.
     CausesOnce,
 }
 
@@ -164,8 +162,7 @@ fn ten_seconds() -> u64 {
     10_000
 }
 
-/// Reads every `*.yaml` of a folder, in order of file name, and says all that is
-/// wrong with a file's probes before anything is sent.
+/// Reads all `*.yaml` of a folder, in order of file name, and reports all mistakes of a file before anything is sent.
 pub fn load(folder: &Path) -> Result<Vec<Probe>, Error> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .map_err(|source| Error::file(folder, &source))?

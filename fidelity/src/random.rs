@@ -1,12 +1,12 @@
-//! Random programs, played on a real server and on the fake, every answer and every frame compared.
+//! Random programs, played on a real server and on the fake; every response and every frame is compared.
 //!
 //! ```text
 //!  seed ─▶ program ─┬─▶ real server ─▶ transcript ─┐
 //!                   └─▶ fake ────────▶ transcript ─┴─▶ equal? else drop steps while it still differs ─▶ probe
 //! ```
-//! Programs come in batches that share one fake, because they share one real server: what one of them writes moves the
-//! revision for all. Compactions and restarts stand between two parts of all programs of a batch, so that their price
-//! is paid once.
+//! Programs run in batches that share one fake, because they share one real server: a write of one increases the
+//! revision for all. Compactions and restarts happen between two parts of all programs of a batch, because they are
+//! slow.
 
 use fake_apiserver::scenario::Version;
 use serde_json::{Value, json};
@@ -24,14 +24,14 @@ mod shrink;
 
 use generate::Program;
 
-/// Programs a batch: few enough for a real watch cache not to forget, while all of them are played, what the first did
+/// Programs per batch: few enough that events of the first remain in a real watch cache while all of them are played
 /// (`eventFreshDuration`, 75 s).
 const BATCH: u64 = 80;
 
-/// More events than any batch makes: a real watch cache grows as long as its events are young.
+/// More events than any batch creates: a real watch cache grows while its events are fresh.
 const CAPACITY: usize = 1_000_000;
 
-/// What stands between the parts of a batch's programs.
+/// Operation between the parts of the programs of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Between {
     Nothing,
@@ -39,35 +39,36 @@ enum Between {
     Restart,
 }
 
-/// A program that two servers answered differently.
+/// A program with different responses of the two servers.
 #[derive(Debug)]
 pub struct Difference {
-    /// What it was made from.
+    /// Seed of the program.
     pub seed: u64,
-    /// As short as it could be made, as an entry of `oracle/probes`.
+    /// The shrunk program, as an entry of `oracle/probes`.
     pub probe: String,
     /// Both transcripts, the real one on the left.
     pub side_by_side: String,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// Programs played.
     pub programs: u64,
-    /// Requests among their steps.
+    /// Requests in their steps.
     pub steps: u64,
-    /// Those that differed.
+    /// Programs that differed.
     pub different: u64,
-    /// Those that met a real server that was not ready yet, as it may be for a while after a restart, and say nothing.
+    /// Programs during which the real server was not ready, as may happen after a restart; they prove nothing.
     pub passed_over: u64,
 }
 
-/// Plays the programs of `seeds` seeds from `first` on both servers; tells each difference to `found` when it is
-/// shrunk, and how far it is to `progress`. At most `shrink` differences are shrunk, because that is slow.
+/// Plays the programs of `seeds` seeds from `first` on both servers; calls `found` with each difference when it is shrunk,
+/// and `progress` with the progress. At most `shrink` differences are shrunk, because that is slow.
 ///
 /// # Errors
-/// When a server or the caller is at fault.
+///
+/// A mistake of a server or the caller.
 pub async fn run(
     version: Version,
     real: &mut Remote,
@@ -125,7 +126,7 @@ pub async fn run(
     Ok(summary)
 }
 
-/// Plays the programs part by part and gives their transcripts.
+/// Plays the programs part by part and returns their transcripts.
 async fn play<T: Transport>(
     programs: &[Program],
     between: Between,
@@ -162,7 +163,7 @@ async fn play<T: Transport>(
         .collect())
 }
 
-/// After a restart a watch cache is filled on first use, and watches are refused until then.
+/// After a restart a watch cache is filled at first use, and watches are rejected until then.
 async fn ready(server: &mut impl Transport) -> Result<(), Error> {
     for collection in ["/api/v1/configmaps", "/apis/probe.example.com/v1/widgets"] {
         for _ in 0..200 {
@@ -179,7 +180,7 @@ async fn ready(server: &mut impl Transport) -> Result<(), Error> {
     Ok(())
 }
 
-/// So that no revision of a program is the newest one when something happens to the server.
+/// Without it, a revision of a program could be the newest one during the operation.
 async fn foreign_write(server: &mut impl Transport, namespace: &str) -> Result<(), Error> {
     create(server, "/api/v1/namespaces", namespace).await?;
     create(
@@ -192,7 +193,7 @@ async fn foreign_write(server: &mut impl Transport, namespace: &str) -> Result<(
 
 async fn create(server: &mut impl Transport, collection: &str, name: &str) -> Result<(), Error> {
     let body = json!({"metadata": {"name": name}}).to_string().into_bytes();
-    // While a real server starts it says "too many requests".
+    // kube-apiserver responds with 429 while it starts.
     for _ in 0..200 {
         let answer = server
             .send(&Call::new("POST", collection, Some(body.clone())))
@@ -223,8 +224,8 @@ fn steps(values: &[Value]) -> Result<Vec<Step>, Error> {
         .collect()
 }
 
-/// A line, without where the watch cache begins: after a restart each begins elsewhere, because the server writes while
-/// it starts. Probes compare that.
+/// Removes the start of the watch cache from a line: after a restart it differs, because the server writes while it starts.
+/// Probes compare it.
 fn without_beginning(line: String) -> String {
     let Some(at) = line.find("too old resource version: ") else {
         return line;
@@ -237,8 +238,8 @@ fn without_beginning(line: String) -> String {
     }
 }
 
-/// The transcript of a program, without what is chance on a real server: whether a line of a watch came before or after
-/// the answer to the write it shows, and how long a body that lacks managedFields is.
+/// Returns the transcript of a program without what is random on a real server: whether a line of a watch was sent before or
+/// after the response to its write, and the length of a body without its managedFields.
 fn text(story: Played, namespace: &str, authority: &str) -> String {
     let Played { captures, items } = story.used();
     let mut sorted = Vec::with_capacity(items.len());

@@ -1,6 +1,5 @@
-//! One probe's story as text: what was asked, what was answered, line by line.
-//! Two servers are alike when their texts are equal, so nothing here may depend
-//! on the machine or the hour.
+//! Transcript of a probe as text: requests and responses, line by line. Two servers are equal if their texts are, so nothing
+//! here may depend on the machine or the time.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -26,9 +25,9 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
     for item in &played.items {
         match item {
             Item::Answered { body, .. } => normaliser.collect(&String::from_utf8_lossy(body)),
-            // Which of them arrived is chance, and so would be the ordinals.
+            // Which of them arrived is random, and so would be the ordinals.
             Item::Line { .. } if rule(Rule::CountOnly) => {}
-            // So it is with bookmarks that are left out.
+            // Bookmarks that are removed must not affect ordinals either.
             Item::Line { text, .. } if rule(Rule::DropPlainBookmarks) && is_plain_bookmark(text) => {}
             Item::Line { text, .. } => normaliser.collect(text),
             Item::Asked { .. } | Item::Opened { .. } | Item::Ended { .. } | Item::Did(_) => {}
@@ -40,7 +39,7 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
     for (name, value) in &played.captures {
         let shown = match value.parse() {
             Ok(number) => normaliser.version(number),
-            // Seen through the same glasses as a body: a token is decoded, a uid numbered.
+            // Normalised like a body: a token is decoded, a uid numbered.
             Err(_) => {
                 let seen = normaliser.rewrite(&as_token(value));
                 seen.trim_start_matches("{\"continue\":\"")
@@ -154,8 +153,8 @@ fn as_token(value: &str) -> String {
     format!("{{\"continue\":\"{value}\"}}")
 }
 
-/// Whole seconds. A fifth of one is forgiven, since servers' timers start after
-/// the request has travelled; below one second nothing is said.
+/// Rounds to whole seconds. Up to 0.2 s more is ignored, since the timer of a server starts when it has received the request;
+/// below one second there is no time.
 fn seconds(after: Duration) -> Option<u64> {
     let seconds = (after + Duration::from_millis(200)).as_secs();
     (seconds > 0).then_some(seconds)
@@ -170,13 +169,13 @@ fn write_head(
 ) {
     let _ = writeln!(out, "< {line}");
     for (name, value) in headers {
-        // The fake's own warning has no counterpart; docs/fidelity.md lists what it is about.
+        // The fake's own warning has no counterpart; docs/fidelity.md lists its subjects.
         if name == "warning" && value.contains(&format!("\"{}", unevaluated::PREFIX)) {
             continue;
         }
         let value = match name.as_str() {
             "date" | "last-modified" => "<date>".to_owned(),
-            // Numbered with the other uids they would shift those of the bodies.
+            // Numbering them with other uids would shift those in bodies.
             "audit-id" | "x-kubernetes-pf-flowschema-uid" | "x-kubernetes-pf-prioritylevel-uid"
                 if value.len() == 36 =>
             {

@@ -1,5 +1,5 @@
-//! What a player needs of a server, wherever it is: requests, streams that are read until a moment, and time.
-//! A server over a socket lives in real time, one in this process in its own.
+//! Interface of a player to a server: requests, streams with a read deadline, and time. A server at a socket uses real time,
+//! one in this process virtual time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::probe::{Control, User};
 
-/// No answer of any server takes longer: handlers give up after 60 s.
+/// Longer than any response of a server: handlers time out after 60 s.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(90);
 
-/// One request, before the headers every request has are added.
+/// One request, before default headers are added.
 pub(crate) struct Call {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) user: User,
-    /// Lower-case names; they win over the defaults, and `None` takes a default away.
+    /// Lower-case names; they override the defaults, and `None` removes a default.
     pub(crate) headers: BTreeMap<String, Option<String>>,
     pub(crate) body: Option<Vec<u8>>,
 }
 
 impl Call {
-    /// As the admin, with the default headers.
+    /// Returns a request of the admin, with the default headers.
     pub(crate) fn new(method: &str, path: &str, body: Option<Vec<u8>>) -> Self {
         Self {
             method: method.to_owned(),
@@ -32,7 +32,7 @@ impl Call {
         }
     }
 
-    /// All headers, by lower-case name.
+    /// Returns all headers, by lower-case name.
     pub(crate) fn all_headers(
         &self,
         authority: &str,
@@ -57,7 +57,7 @@ impl Call {
     }
 }
 
-/// The head of an answer.
+/// Head of a response.
 pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) line: String,
@@ -74,15 +74,15 @@ impl Head {
     }
 }
 
-/// An answer, read to its end.
+/// A response that was read to its end.
 pub(crate) struct Answer {
     pub(crate) head: Head,
     pub(crate) body: Vec<u8>,
-    /// Set when the body broke off: how.
+    /// Set if the body was cut: how.
     pub(crate) broken: Option<String>,
 }
 
-/// What came of waiting for the next bytes of a body.
+/// Result of a read from a body.
 pub(crate) enum Chunk {
     Bytes(Vec<u8>),
     End,
@@ -92,37 +92,37 @@ pub(crate) enum Chunk {
 
 /// A server.
 pub(crate) trait Transport {
-    /// The body of an answer on its way in.
+    /// Body of a response that is being received.
     type Stream;
 
-    /// Where it is, as it would name itself.
+    /// Returns the address, as the server reports it.
     fn authority(&self) -> &str;
 
-    /// Its clock, from any zero.
+    /// Returns the time of its clock, from any zero.
     fn now(&self) -> Duration;
 
-    /// Lets time pass.
+    /// Waits.
     async fn sleep_until(&mut self, at: Duration);
 
-    /// Sends a request and returns when the head is there.
+    /// Sends a request and returns when the head is received.
     async fn open(&mut self, call: &Call) -> Result<(Head, Self::Stream), Error>;
 
-    /// The next bytes of a body, waited for until `until`.
+    /// Returns the next bytes of a body, received until `until`.
     async fn next(&mut self, stream: &mut Self::Stream, until: Duration) -> Chunk;
 
-    /// After a 101: from here on the stream is the bare connection.
+    /// After a 101: turns the stream into the bare connection.
     async fn upgrade(&mut self, stream: &mut Self::Stream) -> Result<(), Error>;
 
-    /// The reader goes away.
+    /// Disconnects.
     fn close(&mut self, stream: Self::Stream);
 
-    /// Does what no client of the API can ask for.
+    /// Executes an operation outside of the API.
     async fn control(&mut self, control: Control) -> Result<(), Error>;
 
-    /// The fixture is there already and stays as it is.
+    /// Returns whether the fixture exists and must not be changed.
     fn fixture_is_there(&self) -> bool;
 
-    /// Reads a body to its end; the second value says how it broke off, if it did.
+    /// Reads a body to its end; the second value is how it was cut, if it was.
     async fn read_to_end(&mut self, mut stream: Self::Stream) -> (Vec<u8>, Option<String>) {
         let mut body = Vec::new();
         loop {
@@ -141,7 +141,7 @@ pub(crate) trait Transport {
         }
     }
 
-    /// Sends a request and reads the answer to its end.
+    /// Sends a request and reads the response to its end.
     async fn send(&mut self, call: &Call) -> Result<Answer, Error> {
         let (head, stream) = self.open(call).await?;
         let (body, broken) = self.read_to_end(stream).await;

@@ -1,5 +1,5 @@
-//! Every recording of every version, played against the fake, and what is to be thought of it: identical, accepted
-//! with a reason, or open.
+//! Plays all recorded probes of all versions against the fake, with a verdict for each: identical, accepted with a reason, or
+//! open.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::in_process::InProcess;
 use crate::probe::{Probe, load};
 use crate::{Server, transcript};
 
-/// The versions there are recordings of, oldest first.
+/// Recorded versions, the oldest first.
 pub const VERSIONS: [(&str, Version); 4] = [
     ("1.33", Version::V1_33),
     ("1.34", Version::V1_34),
@@ -19,18 +19,18 @@ pub const VERSIONS: [(&str, Version); 4] = [
     ("1.36", Version::V1_36),
 ];
 
-/// One entry of `oracle/accepted.yaml`: a difference a user can live with.
+/// One entry of `oracle/accepted.yaml`: a difference that users can accept.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Accepted {
-    /// A probe's id, or the beginning of some ids and `*`.
+    /// Id of a probe, or a prefix of ids and `*`.
     probe: String,
-    /// For which versions; all, if none is named.
+    /// Versions of the entry; empty: all.
     #[serde(default)]
     versions: Vec<String>,
-    /// Why a user can live with it.
+    /// Why users can accept it.
     reason: String,
-    /// False: it cannot be seen without a socket and would only cost time.
+    /// False: it cannot occur without a socket, and is not played.
     #[serde(default = "yes")]
     played: bool,
 }
@@ -50,57 +50,58 @@ impl Accepted {
     }
 }
 
-/// What is to be thought of one probe's transcript.
+/// Verdict on the transcript of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The fake's transcript is the real server's.
+    /// The transcripts of the fake and the real server are equal.
     Identical,
-    /// It is not, for this reason.
+    /// They differ, for this reason.
     Accepted(String),
-    /// It is not, and that is to be mended.
+    /// They differ, and this is to be fixed.
     Open,
 }
 
 /// One probe, played as one version.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The version.
+    /// Version of the server.
     pub version: &'static str,
-    /// The probe.
+    /// Id of the probe.
     pub probe: String,
-    /// What the probe asks.
+    /// Title of the probe.
     pub title: String,
-    /// What to think of it.
+    /// Its verdict.
     pub verdict: Verdict,
-    /// What the real server said.
+    /// Transcript of the real server.
     pub recorded: String,
-    /// What the fake said, or why it could say nothing.
+    /// Transcript of the fake, or the reason why there is none.
     pub played: String,
 }
 
-/// Where probes, recordings and accepted differences are.
+/// Folders of probes, recordings and accepted differences.
 #[derive(Debug, Clone)]
 pub struct Files {
     oracle: PathBuf,
 }
 
 impl Files {
-    /// Below the root of the repository.
+    /// Returns the folders below the root of the repository.
     pub fn below(root: &Path) -> Self {
         Self {
             oracle: root.join("oracle"),
         }
     }
 
-    /// The probes, in order of row.
+    /// Returns the probes, in order of row.
     ///
     /// # Errors
-    /// What cannot be read.
+    ///
+    /// A file cannot be read.
     pub fn probes(&self) -> Result<Vec<Probe>, Error> {
         load(&self.oracle.join("probes"))
     }
 
-    /// Where the recordings of a version are.
+    /// Returns the folder of the recordings of a version.
     pub fn recordings(&self, version: &str) -> PathBuf {
         self.oracle.join("recordings").join(version)
     }
@@ -112,11 +113,11 @@ impl Files {
     }
 }
 
-/// Plays the probes whose id contains one of `only` (all, if there is none) as each of `versions`, each on a server of
-/// its own.
+/// Plays the probes whose id contains one of `only` (all, if it is empty) as each of `versions`, each on a new server.
 ///
 /// # Errors
-/// What cannot be read, and an accepted difference that is none.
+///
+/// A file cannot be read, or an accepted difference does not occur.
 pub async fn replay(files: &Files, versions: &[&str], only: &[String]) -> Result<Vec<Outcome>, Error> {
     let probes = files.probes()?;
     let accepted = files.accepted()?;

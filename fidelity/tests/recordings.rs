@@ -1,4 +1,4 @@
-//! Every recording of every version, played against the fake: what differs must be accepted or listed as open.
+//! Plays all recordings of all versions against the fake: differences must be accepted or listed as open.
 
 use std::collections::BTreeSet;
 use std::path::Path;

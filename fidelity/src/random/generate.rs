@@ -1,6 +1,7 @@
-//! A short program from a seed: writes of a few small objects, and reads of them in every way there is.
+//! Generates a short program from a seed: writes of a few small objects, and reads of them with all combinations of options.
 //!
-//! What exists is known while generating, so that writes succeed; what a read captures is not, so it may be `none`.
+//! The existing objects are known during generation, so that writes succeed; the values that a read captures are not, so they
+//! may be `none`.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ struct Maker {
     random: Rng,
     namespace: String,
     steps: Vec<Value>,
-    /// Labels of what exists.
+    /// Labels of the existing objects.
     there: BTreeMap<(Kind, &'static str), Option<&'static str>>,
     last_write: BTreeMap<Kind, usize>,
     writes: usize,
@@ -84,7 +85,7 @@ impl Program {
         self.parts.iter().map(Vec::len).sum()
     }
 
-    /// All of it in one list of steps.
+    /// Returns all steps in one list.
     pub(super) fn whole(&self) -> Vec<Value> {
         let mut whole = self.parts[0].clone();
         match self.between {
@@ -96,13 +97,13 @@ impl Program {
         whole
     }
 
-    /// As an entry of a file of probes.
+    /// Formats the program as an entry of a file of probes.
     pub(super) fn as_probe(&self) -> String {
         probe(self.seed, &self.whole(), &self.namespace)
     }
 }
 
-/// Steps as an entry of a file of probes.
+/// Formats steps as an entry of a file of probes.
 pub(super) fn probe(seed: u64, steps: &[Value], namespace: &str) -> String {
     let mut out = format!(
         "- id: random-{seed}\n  row: 0\n  title: Found by a random program\n  normalise: [drop_plain_bookmarks, hide_times, hide_retry_after]\n  play:\n"
@@ -140,7 +141,7 @@ impl Maker {
         }
     }
 
-    /// A write, and a read that waits until the watch cache has seen it, without making it ask etcd.
+    /// Adds a write, and a read that waits until the watch cache has it, without a request to etcd.
     fn write_step(&mut self) {
         let kind = self.kind();
         let name = self.one(&NAMES);
@@ -154,7 +155,7 @@ impl Maker {
         }
     }
 
-    /// A deletion does not tell its revision, but a list waits for it.
+    /// A deletion does not return its revision, but a list waits for it.
     fn settle_by_list(&mut self, kind: Kind) {
         let path = self.collection(kind);
         self.steps.push(json!({"request": {"path": path}}));
@@ -193,7 +194,7 @@ impl Maker {
             }
             Some(_) if self.chance(25) => {
                 self.there.remove(&(kind, name));
-                // Its answer has no resourceVersion; a list tells it.
+                // The response has no resourceVersion; a list returns it.
                 json!({"method": "DELETE", "path": format!("{collection}/{name}")})
             }
             Some(_) => {
@@ -231,7 +232,7 @@ impl Maker {
             return "0".to_owned();
         }
         match self.random.u8(0..60) {
-            // Of the last one that is the future, for which a server waits three seconds.
+            // Of the last name this is the future, for which a server waits three seconds.
             0..2 => format!("{{w{number}+1}}"),
             2..8 => format!("{{w{number}-1}}"),
             8..24 => format!("{{w{}}}", self.versions),
@@ -239,7 +240,7 @@ impl Maker {
         }
     }
 
-    /// Mostly none; sometimes only the metadata is asked for.
+    /// Mostly no headers; sometimes the metadata only.
     fn headers(&mut self, shape: &str) -> Value {
         if self.chance(8) {
             json!({"Accept": format!("application/json;as=PartialObjectMetadata{shape};g=meta.k8s.io;v=v1")})
@@ -312,7 +313,7 @@ impl Maker {
         let paged = options
             .iter()
             .any(|option| option.starts_with("limit") || option.starts_with("continue"));
-        // Pages of all namespaces would show how much else the real server holds.
+        // Pages of all namespaces would show other objects of the real server.
         if !paged && self.chance(10) {
             path = path.replace(&format!("/namespaces/{}", self.namespace), "");
             options.retain(|option| !option.starts_with("fieldSelector"));
@@ -346,8 +347,8 @@ impl Maker {
         self.steps.push(json!({"request": {"path": path}}));
     }
 
-    /// A watch during which things are written, the last of which it must see. Never from 1: whether that is too old
-    /// depends on how old the real server's store is.
+    /// Adds a watch with concurrent writes, of which it must receive the last. Never from 1: whether that is too old depends
+    /// on the age of the real server's store.
     fn watch(&mut self) {
         let kind = self.kind();
         let mut options = vec!["watch=1".to_owned()];
@@ -412,7 +413,7 @@ impl Maker {
         self.settle(kind);
     }
 
-    /// A write of `name` that carries a text found nowhere else, and shows it to who selects `label`.
+    /// Adds a write of `name` with a unique text, in which watches that select `label` see it.
     fn mark(
         &mut self,
         kind: Kind,

@@ -1,4 +1,4 @@
-//! Makes a program that tells two servers apart shorter, by leaving out steps for as long as it still does.
+//! Shrinks a program on which two servers differ, by removing steps while they still differ.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ use crate::player::{Played, go_on};
 use crate::side_by_side;
 use crate::transport::Transport;
 
-/// Plays of a program on the real server before one is content; a compaction takes 16 s.
+/// Returns the maximum number of plays on the real server; a compaction takes 16 s.
 fn patience(between: Between) -> usize {
     match between {
         Between::Nothing => 80,
@@ -23,7 +23,7 @@ fn patience(between: Between) -> usize {
     }
 }
 
-/// The shortest program found; `None` if it does not differ when it is played alone.
+/// Returns the shortest program found; `None` if it does not differ when played alone.
 pub(super) async fn shrink(
     program: &Program,
     version: Version,
@@ -61,7 +61,7 @@ pub(super) async fn shrink(
     }))
 }
 
-/// Both transcripts, if they differ.
+/// Returns both transcripts, if they differ.
 async fn differ(
     values: &[Value],
     namespace: &str,
@@ -77,7 +77,7 @@ async fn differ(
     let mut fake = InProcess::with_capacity(version, CAPACITY);
     let on_fake = alone(&renamed, &fresh, &mut fake).await;
     let on_real = alone(&renamed, &fresh, real).await;
-    // What asks for a name that a step left out captured is no program.
+    // A program is invalid if it uses a name whose step was removed.
     let (Ok(on_real), Ok(on_fake)) = (on_real, on_fake) else {
         return Ok(None);
     };
