@@ -1,5 +1,5 @@
-//! adapters/adapters.yaml: the clients of the conformance suite, and how their adapters are built and run. It must not know
-//! results.
+//! adapters/adapters.yaml: the clients of the conformance suite, and the commands that build and run their adapters. It must
+//! not know results.
 
 mod build;
 
@@ -8,30 +8,30 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// The file, below the repository's root.
+/// Path of the file in the repository.
 const FILE: &str = "adapters/adapters.yaml";
 
-/// The file.
+/// The parsed file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Registry {
-    /// By name, which is the folder's.
+    /// Ecosystems by name, which is the name of the folder.
     pub ecosystems: BTreeMap<String, Ecosystem>,
-    /// In the order of the page.
+    /// Clients in the order of the page.
     pub clients: Vec<Client>,
-    /// Scenarios that some clients are not judged by.
+    /// Scenarios that are not judged for some clients.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
 }
 
-/// A folder of adapters that are built together.
+/// Folder of adapters that are built together.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ecosystem {
-    /// Programs without which it is skipped.
+    /// Required programs; skipped without them.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Commands, in their order.
+    /// Commands, in order.
     #[serde(default)]
     pub build: Vec<Vec<String>>,
 }
@@ -40,7 +40,7 @@ pub struct Ecosystem {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Client {
-    /// The name in files and options.
+    /// Name in files and options.
     pub name: String,
     /// Name on the page, in Markdown.
     pub title: String,
@@ -50,22 +50,23 @@ pub struct Client {
     pub run: Vec<String>,
 }
 
-/// A scenario that proves nothing about some clients.
+/// Scenario that proves nothing about some clients.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// The scenario's id.
+    /// Id of the scenario.
     pub scenario: String,
-    /// The names of the clients.
+    /// Names of the clients.
     pub clients: Vec<String>,
-    /// Why, in one sentence.
+    /// Reason, in one sentence.
     pub reason: String,
 }
 
 impl Registry {
-    /// Reads it.
+    /// Reads the file.
     ///
     /// # Errors
+    ///
     /// The file is missing or has mistakes.
     pub fn read(root: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(root.join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
@@ -83,10 +84,11 @@ impl Registry {
         }
     }
 
-    /// The clients of these names; without names all of them.
+    /// Returns the clients of these names; all clients without names.
     ///
     /// # Errors
-    /// There is no such client.
+    ///
+    /// A client does not exist.
     pub fn chosen(&self, names: &[String]) -> Result<Vec<&Client>, String> {
         let known = |name: &String| self.clients.iter().any(|client| client.name == *name);
         if let Some(unknown) = names.iter().find(|name| !known(name)) {
@@ -100,7 +102,7 @@ impl Registry {
         Ok(self.clients.iter().filter(chosen).collect())
     }
 
-    /// Why a scenario is not judged with a client, if it is not.
+    /// Returns why a scenario is not judged for a client; `None`: it is judged.
     pub fn left_out(&self, client: &Client, scenario: &str) -> Option<&str> {
         let of = |left: &&LeftOut| left.scenario == scenario && left.clients.contains(&client.name);
         self.left_out.iter().find(of).map(|left| left.reason.as_str())

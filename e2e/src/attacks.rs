@@ -1,28 +1,29 @@
-//! Attacks on a served fake from outside, each of a size its caller decides: what an attack costs the server is for the
-//! caller to judge, by its memory and by whether a neighbour is still answered.
+//! Attacks on a served fake from outside; the caller sets their size, and checks the memory of the server and whether it
+//! still responds to another client.
 //!
-//! They speak bytes, not a client's HTTP: what they send no client would. All of them stay on loopback, and nothing sleeps.
+//! They write raw bytes, because no HTTP client sends such requests. All of them stay on loopback, and nothing sleeps.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long an answer is waited for.
+/// Timeout for a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An answer as bytes, and its status.
+/// A response as text, and its status.
 #[derive(Debug)]
 pub struct Answered {
-    /// The status; 0 if the connection ended without an answer.
+    /// Status; 0 if the connection ended without a response.
     pub status: u16,
-    /// All that was read, head included.
+    /// The whole response, including its head.
     pub text: String,
 }
 
-/// Opens a connection and writes `bytes` into it.
+/// Opens a connection and writes `bytes`.
 ///
 /// # Errors
-/// The server does not take them.
+///
+/// The server does not accept them.
 pub fn sent(address: SocketAddr, bytes: &[u8]) -> io::Result<TcpStream> {
     let mut socket = TcpStream::connect(address)?;
     socket.set_read_timeout(Some(PATIENCE))?;
@@ -31,11 +32,11 @@ pub fn sent(address: SocketAddr, bytes: &[u8]) -> io::Result<TcpStream> {
     Ok(socket)
 }
 
-/// Sends `bytes` on a connection of their own and reads until the server closes it.
+/// Sends `bytes` on a new connection and reads until the server closes it.
 pub fn exchange(address: SocketAddr, bytes: &[u8]) -> Answered {
     let mut text = Vec::new();
     if let Ok(mut socket) = sent(address, bytes) {
-        // What came before a reset counts.
+        // Bytes before a reset are kept.
         let _cut = socket.read_to_end(&mut text);
     }
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -46,7 +47,7 @@ pub fn exchange(address: SocketAddr, bytes: &[u8]) -> Answered {
     }
 }
 
-/// A request with `head` (lines without their ends, the request line first), `Connection: close` and a body.
+/// Returns a request with `head` (lines without their ends, the request line first), `Connection: close` and a body.
 pub fn request(head: &[&str], body: &str) -> Vec<u8> {
     let mut text = head.join("\r\n");
     if !body.is_empty() {
@@ -55,7 +56,7 @@ pub fn request(head: &[&str], body: &str) -> Vec<u8> {
     format!("{text}\r\nConnection: close\r\n\r\n{body}").into_bytes()
 }
 
-/// GETs `target` as a well-behaved neighbour.
+/// Sends a GET of `target`, as a well-behaved client.
 pub fn neighbour(address: SocketAddr, target: &str) -> Answered {
     let line = format!("GET {target} HTTP/1.1");
     exchange(address, &request(&[&line, "Host: localhost"], ""))
@@ -71,7 +72,8 @@ pub fn write(address: SocketAddr, method: &str, target: &str, content_type: &str
 /// Creates `count` ConfigMaps of `bytes` each in `default`.
 ///
 /// # Panics
-/// When the server refuses one.
+///
+/// If the server rejects one.
 pub fn fill(address: SocketAddr, count: usize, bytes: usize) {
     for number in 0..count {
         let body = format!(
@@ -92,7 +94,8 @@ pub fn fill(address: SocketAddr, count: usize, bytes: usize) {
 /// Patches one large object `times` times; every version of it is as large as the object.
 ///
 /// # Panics
-/// When the server refuses one.
+///
+/// If the server rejects a patch.
 pub fn rewrite(address: SocketAddr, times: usize) {
     for number in 0..times {
         let body = format!(r#"{{"metadata":{{"annotations":{{"n":"{number}"}}}}}}"#);
@@ -102,16 +105,17 @@ pub fn rewrite(address: SocketAddr, times: usize) {
     }
 }
 
-/// Asks `count` times, on a connection each, for a whole list that is never read. `accept` is the style it is asked for in.
+/// Requests `count` whole lists, each on its own connection, and never reads them. `accept` is the media type.
 ///
 /// # Panics
-/// When the server takes no connection.
+///
+/// If the server accepts no connection.
 pub fn unread_lists(address: SocketAddr, count: usize, target: &str, accept: &str) -> Vec<TcpStream> {
     let asked = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n");
     (0..count)
         .map(|_| {
             let mut socket = sent(address, asked.as_bytes()).expect("it listens");
-            // The first bytes prove that the answer is under way.
+            // The first bytes show that the response has started.
             let mut first = [0; 12];
             socket.read_exact(&mut first).expect("it answers");
             socket
@@ -119,10 +123,11 @@ pub fn unread_lists(address: SocketAddr, count: usize, target: &str, accept: &st
         .collect()
 }
 
-/// Opens `count` watches that would last for ever, says one byte more on each, and leaves. `version` is that of HTTP.
+/// Opens `count` watches without a time limit, sends one more byte on each, and disconnects. `version` is that of HTTP.
 ///
 /// # Panics
-/// When the server takes no connection.
+///
+/// If the server accepts no connection.
 pub fn abandoned_watches(address: SocketAddr, count: usize, version: &str, connection: &str) {
     let asked = format!(
         "GET /api/v1/pods?watch=1&timeoutSeconds={} HTTP/{version}\r\nHost: localhost\r\nConnection: {connection}\r\n\r\n",
@@ -137,15 +142,16 @@ pub fn abandoned_watches(address: SocketAddr, count: usize, version: &str, conne
     }
 }
 
-/// Opens `count` watches and keeps them.
+/// Opens `count` watches and keeps them open.
 ///
 /// # Panics
-/// When the server takes no connection.
+///
+/// If the server accepts no connection.
 pub fn watches(address: SocketAddr, count: usize) -> Vec<TcpStream> {
     unread_lists(address, count, "/api/v1/pods?watch=1", "application/json")
 }
 
-/// Where a watch is asked for whose selector is long: what is made of it is many times its size.
+/// Returns a watch path with a long selector, whose parsed form is many times its size.
 pub fn long_selector() -> String {
     let values: Vec<String> = (0..9_000).map(|nth| format!("v{nth}")).collect();
     format!(
@@ -154,7 +160,7 @@ pub fn long_selector() -> String {
     )
 }
 
-/// Sends a body of `bytes` that is too large, all of it before anything is read, and gives the answer.
+/// Sends a body of `bytes` that is too large, all of it before reading, and returns the response.
 pub fn oversized(address: SocketAddr, bytes: usize) -> Answered {
     let head = [
         "POST /api/v1/namespaces/default/configmaps HTTP/1.1",
@@ -164,11 +170,12 @@ pub fn oversized(address: SocketAddr, bytes: usize) -> Answered {
     exchange(address, &request(&head, &"x".repeat(bytes)))
 }
 
-/// Asks for `target` on `streams` streams of one HTTP/2 connection whose flow-control window is empty: nothing of an answer
-/// but its head can leave. Returns when all heads are there.
+/// Requests `target` on `streams` streams of one HTTP/2 connection with an empty flow-control window, so that only heads of
+/// responses can be sent. Returns when all heads are received.
 ///
 /// # Panics
-/// When the server takes no connection, or does not answer all of them.
+///
+/// If the server accepts no connection, or does not respond to all requests.
 pub fn windowless_lists(address: SocketAddr, streams: u32, target: &str) -> TcpStream {
     let (headers, settings) = (1, 4);
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
@@ -200,20 +207,20 @@ pub fn windowless_lists(address: SocketAddr, streams: u32, target: &str) -> TcpS
     socket
 }
 
-/// A frame of HTTP/2.
+/// Returns an HTTP/2 frame.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("frames are short");
     let [_, length @ ..] = length.to_be_bytes();
     [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Ends the connection for sending.
+/// Closes the sending half of the connection.
 pub fn half_close(socket: &TcpStream) {
-    // It may be gone already.
+    // The peer may have closed it already.
     let _gone = socket.shutdown(Shutdown::Write);
 }
 
-/// The most memory a process has taken so far, in bytes (`VmHWM` of `/proc/PID/status`); `None` where there is none.
+/// Returns the peak resident memory of a process in bytes (`VmHWM` of `/proc/PID/status`); `None` if it is not available.
 pub fn peak_memory(pid: u32) -> Option<usize> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -221,7 +228,7 @@ pub fn peak_memory(pid: u32) -> Option<usize> {
     Some(kilobytes * 1024)
 }
 
-/// CPU time that the threads of a process have taken (`/proc/PID/task/*/schedstat`); `None` where there is none.
+/// Returns the CPU time of all threads of a process (`/proc/PID/task/*/schedstat`); `None` if it is not available.
 pub fn cpu_time(pid: u32) -> Option<Duration> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let taken = threads.filter_map(|thread| {

@@ -1,15 +1,15 @@
-//! A client program, and what it says. Every program of this package speaks the same few lines of JSON:
+//! A client program and its output. Every client program of this package prints the same lines of JSON:
 //!
 //! ```text
-//! {"event":"synced"}                               the first set is whole, and the client goes on from there
-//! {"event":"added","name":"a","value":"1"}         an object is there; its value is its label `v`
-//! {"event":"updated","name":"a","value":"2"}       it has changed
-//! {"event":"reconcile","name":"a","value":"2"}     one of the two, from a client that does not say which
-//! {"event":"deleted","name":"a"}                   it is gone
-//! {"event":"error","message":"…"}                  something went wrong, and the client goes on
+//! {"event":"synced"}                               the initial list is complete
+//! {"event":"added","name":"a","value":"1"}         an object was added; its value is its label `v`
+//! {"event":"updated","name":"a","value":"2"}       it was updated
+//! {"event":"reconcile","name":"a","value":"2"}     one of the two, from a client that does not distinguish them
+//! {"event":"deleted","name":"a"}                   it was deleted
+//! {"event":"error","message":"…"}                  an error, after which the client continues
 //! ```
 //!
-//! and ends with its standard input.
+//! and exits when its standard input ends.
 
 use std::process::{Child, Command, Stdio};
 
@@ -18,33 +18,34 @@ use serde_json::Value;
 use crate::lines::Lines;
 use crate::server::Server;
 
-/// A running client. It is ended with the test.
+/// A running client, killed on drop.
 #[derive(Debug)]
 pub struct Client {
     child: Child,
     said: Lines,
     complained: Lines,
-    /// The first line that was not waited for yet.
+    /// Index of the first line after the last match.
     next: usize,
 }
 
-/// What a client says of an object.
+/// A report of a client about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told<'a> {
-    /// The first set is whole.
+    /// The initial list is complete.
     Synced,
-    /// An object is there, with this value.
+    /// An object was added, with this value.
     Added(&'a str, &'a str),
-    /// An object has this value now.
+    /// An object was updated to this value.
     Updated(&'a str, &'a str),
-    /// An object is gone.
+    /// An object was deleted.
     Deleted(&'a str),
 }
 
 impl Client {
-    /// Waits until the client says so so many times, after what was waited for last: once for each of its loops.
+    /// Waits until the client has printed this `times` times after the last match: once for each of its loops.
     ///
     /// # Panics
+    ///
     /// As [`Client::expect`].
     pub fn expect_times(&mut self, times: usize, told: Told<'_>) {
         for _ in 0..times {
@@ -52,10 +53,11 @@ impl Client {
         }
     }
 
-    /// Starts a program against a server.
+    /// Starts a program as client of a server.
     ///
     /// # Panics
-    /// When the system does not start it.
+    ///
+    /// If it cannot be started.
     pub fn start(mut program: Command, server: &Server) -> Self {
         program
             .env("KUBECONFIG", server.kubeconfig())
@@ -75,10 +77,11 @@ impl Client {
         }
     }
 
-    /// Waits until the client says so, after what was waited for last.
+    /// Waits until the client prints this after the last match.
     ///
     /// # Panics
-    /// When it says other things until it ends or patience does; what, the message tells.
+    ///
+    /// If the client ends or the timeout expires; the message has the lines printed instead.
     pub fn expect(&mut self, told: Told<'_>) {
         let found = self.said.find(self.next, |line| told.is(line).then_some(()));
         match found {
@@ -110,7 +113,7 @@ impl Told<'_> {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // It may be over already.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
         if std::thread::panicking() {

@@ -1,23 +1,25 @@
-//! The packages for tests in other languages and their examples, tested with the tools of each language. It must not know what
-//! the tests of a language check.
+//! Runs the tests of the packages for other languages and of their examples with the tools of each language. It must not know
+//! these tests.
 //!
-//! Tools that write beside their sources get a copy in the target folder, in which the folders lie as in the repository.
+//! Tools that write next to their sources get a copy in the target folder, with the layout of the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::toolchain::{self, Missing, copy, environment, fake_apiserver, kept, npm_ci, repository, run};
 
-/// What tools leave beside the sources of a copy.
+/// Files that tools create next to the sources of a copy.
 const BUILT: [&str; 4] = ["node_modules", "target", "complete", "__pycache__"];
 
-/// Tests `python/` and `examples/python`, and checks the types of the package.
+/// Tests `python/` and `examples/python`, and type-checks the package.
 ///
 /// # Errors
+///
 /// Python is missing, or a package cannot be installed.
 ///
 /// # Panics
-/// A test fails.
+///
+/// If a test fails.
 pub fn python() -> Result<(), Missing> {
     let package = repository().join("python");
     let python = toolchain::virtual_environment(&package, &kept("packages-python"))?.join("bin/python");
@@ -48,10 +50,12 @@ pub fn python() -> Result<(), Missing> {
 /// Tests `go/fakeapiserver` and `examples/go`.
 ///
 /// # Errors
-/// Go is missing, or a package cannot be had.
+///
+/// Go is missing, or a package cannot be downloaded.
 ///
 /// # Panics
-/// A test fails.
+///
+/// If a test fails.
 pub fn go() -> Result<(), Missing> {
     for module in ["go/fakeapiserver", "examples/go"] {
         let go = |arguments: &[&str]| {
@@ -69,10 +73,12 @@ pub fn go() -> Result<(), Missing> {
 /// Tests `java/` and `examples/java`.
 ///
 /// # Errors
-/// Java or Maven is missing, or a package cannot be had.
+///
+/// Java or Maven is missing, or a package cannot be downloaded.
 ///
 /// # Panics
-/// A test fails.
+///
+/// If a test fails.
 pub fn java() -> Result<(), Missing> {
     let folder = copied("java")?;
     copied("examples/java")?;
@@ -89,10 +95,12 @@ pub fn java() -> Result<(), Missing> {
 /// Tests `javascript/` and `examples/javascript`.
 ///
 /// # Errors
+///
 /// Node or npm is missing, or a package cannot be installed.
 ///
 /// # Panics
-/// A test fails.
+///
+/// If a test fails.
 pub fn javascript() -> Result<(), Missing> {
     let package = copied("javascript")?;
     let example = copied("examples/javascript")?;
@@ -106,21 +114,21 @@ pub fn javascript() -> Result<(), Missing> {
     Ok(())
 }
 
-/// Runs tests, which unlike a tool that is missing are never skipped.
+/// Runs tests. Their failure fails the test; only a missing tool skips it.
 fn tested(what: &str, command: &mut Command) {
     if let Err(why) = run(what, command) {
         panic!("{why}");
     }
 }
 
-/// A tool that starts this build of `fake-apiserver`.
+/// Returns a command with the path of this build of `fake-apiserver` in its environment.
 fn with_server(mut command: Command) -> Command {
     command.env("FAKE_APISERVER_BIN", fake_apiserver());
     command.env_remove("KUBECONFIG");
     command
 }
 
-/// A copy of a folder of the repository, and of nothing else but what tools built in it.
+/// Returns a copy of a folder of the repository, which has no other files than those and the output of tools.
 fn copied(folder: &str) -> Result<PathBuf, Missing> {
     let to = kept("packages").join(folder);
     mirror(&repository().join(folder), &to)?;

@@ -8,14 +8,14 @@ use crate::lines::Lines;
 use crate::server::Server;
 use crate::toolchain::{self, Missing};
 
-/// kubectl for one server.
+/// kubectl for a server.
 #[derive(Debug)]
 pub struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
 }
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether its exit code was 0.
@@ -26,7 +26,7 @@ pub struct Outcome {
     pub err: String,
 }
 
-/// A command that goes on: `get --watch`, `rollout status`. It is ended with the test.
+/// A command that does not end by itself: `get --watch`, `rollout status`. Killed on drop.
 #[derive(Debug)]
 pub struct Going {
     child: Child,
@@ -36,26 +36,31 @@ pub struct Going {
 }
 
 impl Kubectl {
+    /// Returns kubectl for a server.
+    ///
     /// # Errors
-    /// There is no kubectl, and none can be built.
+    ///
+    /// kubectl is missing and cannot be built.
     pub fn new(server: &Server) -> Result<Self, Missing> {
         Self::with(server.kubeconfig())
     }
 
-    /// kubectl for the server of a kubeconfig.
+    /// Returns kubectl for the server of a kubeconfig.
     ///
     /// # Errors
-    /// There is no kubectl, and none can be built.
+    ///
+    /// kubectl is missing and cannot be built.
     pub fn with(kubeconfig: &Path) -> Result<Self, Missing> {
         let program = PathBuf::from(toolchain::go("kubectl")?.get_program());
         let kubeconfig = kubeconfig.to_owned();
         Ok(Self { program, kubeconfig })
     }
 
-    /// Runs a line of a shell in a folder; `kubectl` in it is this one. `None` if it does not end.
+    /// Runs a shell command in a folder; `kubectl` in it is this one. `None` if it does not end in time.
     ///
     /// # Panics
-    /// When the system does not run a shell.
+    ///
+    /// If no shell can be started.
     pub fn shell(&self, folder: &Path, line: &str) -> Option<Outcome> {
         let tools = self.program.parent().into_iter().map(Path::to_owned);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -64,7 +69,7 @@ impl Kubectl {
             .prepared(Command::new("sh").args(["-c", line]).current_dir(folder))
             .env("PATH", path.expect("a path that was split can be joined"))
             .env("TZ", "UTC")
-            // It lives too short to collect garbage, and there are as many at a time as there are processors.
+            // Garbage collection does not pay in a short process, and as many run at a time as there are processors.
             .env("GOGC", "off")
             .env("GOMAXPROCS", "1")
             .stdin(Stdio::null())
@@ -85,19 +90,20 @@ impl Kubectl {
         })
     }
 
-    /// Runs a command to its end, with nothing on its standard input.
+    /// Runs a command until it ends, without standard input.
     pub fn run(&self, arguments: &[&str]) -> Outcome {
         self.run_with(arguments, "")
     }
 
-    /// Runs a command to its end, with text on its standard input.
+    /// Runs a command until it ends, with `input` on its standard input.
     ///
     /// # Panics
-    /// When the system does not run it.
+    ///
+    /// If it cannot be started.
     pub fn run_with(&self, arguments: &[&str], input: &str) -> Outcome {
         let mut child = self.spawn(arguments);
         let mut stdin = child.stdin.take().expect("piped in spawn");
-        // Whoever does not read it has refused before.
+        // A command that fails early does not read it.
         drop(stdin.write_all(input.as_bytes()));
         drop(stdin);
         let output = child.wait_with_output().expect("a child can be waited for");
@@ -109,18 +115,20 @@ impl Kubectl {
         }
     }
 
-    /// What a command prints that must succeed.
+    /// Returns the output of a command that must succeed.
     ///
     /// # Panics
-    /// When it does not.
+    ///
+    /// If it fails.
     pub fn ok(&self, arguments: &[&str]) -> String {
         self.ok_with(arguments, "")
     }
 
-    /// The same, with text on its standard input.
+    /// Returns the output of a command with `input` that must succeed.
     ///
     /// # Panics
-    /// When it does not succeed.
+    ///
+    /// If it fails.
     pub fn ok_with(&self, arguments: &[&str], input: &str) -> String {
         let outcome = self.run_with(arguments, input);
         let command = arguments.join(" ");
@@ -132,7 +140,7 @@ impl Kubectl {
         outcome.out
     }
 
-    /// Starts a command that goes on.
+    /// Starts a command that does not end by itself.
     pub fn start(&self, arguments: &[&str]) -> Going {
         let mut child = self.spawn(arguments);
         let printed = Lines::of(child.stdout.take().expect("piped in spawn"));
@@ -154,7 +162,7 @@ impl Kubectl {
     fn prepared<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env("KUBECONFIG", &self.kubeconfig)
-            // Discovery is kept by the server's address, and an address may have been another test's.
+            // Discovery is cached by the server's address, which another test may have used before.
             .env("KUBECACHEDIR", self.kubeconfig.with_file_name("cache"))
             .env("KUBERC", "off")
             .env("NO_COLOR", "1")
@@ -165,10 +173,11 @@ impl Kubectl {
 }
 
 impl Going {
-    /// Waits for a line that holds all these words in this order, after what was waited for last.
+    /// Waits for a line after the last match that contains all these words in this order.
     ///
     /// # Panics
-    /// When none comes; what came instead, the message tells.
+    ///
+    /// If there is none in time; the message has the lines printed instead.
     pub fn expect(&mut self, words: &[&str]) {
         let found = self
             .printed
@@ -184,13 +193,14 @@ impl Going {
         }
     }
 
-    /// Waits for the end of the command. Was its exit code 0?
+    /// Waits for the end of the command. Returns whether its exit code was 0.
     ///
     /// # Panics
-    /// When the system does not tell.
+    ///
+    /// If waiting fails.
     pub fn ends_well(mut self) -> bool {
         drop(self.child.stdin.take());
-        // Its lines end with it, for which there is a bound.
+        // Waits, for a limited time, until all its output is read.
         drop(self.printed.find(self.next, |_| None::<()>));
         self.child.try_wait().is_ok_and(|status| {
             status.map_or_else(
@@ -203,13 +213,13 @@ impl Going {
 
 impl Drop for Going {
     fn drop(&mut self) {
-        // It may be over already.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Does the line hold the words in this order?
+/// Returns whether the line contains the words in this order.
 fn holds(line: &str, words: &[&str]) -> bool {
     let mut rest = line;
     words.iter().all(|word| match rest.split_once(word) {

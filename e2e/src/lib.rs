@@ -1,8 +1,7 @@
-//! Clients that nobody here wrote, against the command as users start it: what the tests of this package are made of.
+//! Clients from other projects, run against the command as users start it: helpers for the tests of this package.
 //!
-//! It knows how programs are built, started, listened to and ended, and nothing of how the fake works inside: whatever
-//! a test needs of the server it gets as a user gets it, from the command line, over HTTP, or from what is printed.
-//! Nothing here sleeps: a test waits for a line of a program, for a bounded time.
+//! They build, start, observe and end programs, and must not know how the fake works: a test uses the command line, HTTP, or
+//! printed output, as a user does. Nothing here sleeps: a test waits for a line of output, for a limited time.
 
 pub mod adapters;
 pub mod attacks;

@@ -1,13 +1,13 @@
-//! The lines a program prints, as the fence that tests wait at: bounded, and telling what came instead.
+//! Lines printed by a program: tests wait for a line, for a limited time, and report the lines that were printed instead.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long anything may be waited for. It is only ever used up by a test that fails.
+/// Timeout of every wait. Only a failing test reaches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What one pipe of a running program has brought so far, and will.
+/// Output of one pipe of a running program.
 #[derive(Debug, Clone)]
 pub struct Lines {
     read: Arc<(Mutex<Progress>, Condvar)>,
@@ -20,7 +20,7 @@ struct Progress {
 }
 
 impl Lines {
-    /// Reads a pipe to its end, on a thread of its own, so that the program never waits for its reader.
+    /// Reads a pipe to its end on a separate thread, so that the program never blocks.
     pub fn of(pipe: impl Read + Send + 'static) -> Self {
         let read = Arc::new((Mutex::new(Progress::default()), Condvar::new()));
         let written = read.clone();
@@ -44,21 +44,21 @@ impl Lines {
         Self { read }
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines so far.
     pub fn count(&self) -> usize {
         self.lock().lines.len()
     }
 
-    /// The lines from number `from` on.
+    /// Returns the lines from number `from` on.
     pub fn since(&self, from: usize) -> Vec<String> {
         self.lock().lines.iter().skip(from).cloned().collect()
     }
 
-    /// Waits for a line from number `from` on that `is` what is waited for, and gives its number and what `is` made of
-    /// it.
+    /// Waits for a line from number `from` on for which `is` returns a value; returns its number and that value.
     ///
     /// # Errors
-    /// The lines that came instead, if none is it when the program has no more to say or patience has ended.
+    ///
+    /// The lines printed instead, if the program ends or the timeout expires.
     pub fn find<T>(&self, from: usize, is: impl Fn(&str) -> Option<T>) -> Result<(usize, T), Vec<String>> {
         let (_, changed) = &*self.read;
         let mut found = None;
@@ -74,7 +74,7 @@ impl Lines {
         found.ok_or_else(|| state.lines.iter().skip(from).cloned().collect())
     }
 
-    /// Waits for the end of the program, and gives all its lines; `None` if patience ends before.
+    /// Waits for the end of the program, and returns all its lines; `None` if the timeout expires first.
     pub fn to_end(&self) -> Option<Vec<String>> {
         let all = self.find(0, |_| None::<()>).err();
         all.filter(|_| self.lock().ended)

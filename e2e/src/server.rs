@@ -13,24 +13,24 @@ use tokio::runtime::Runtime;
 use crate::lines::Lines;
 use crate::toolchain;
 
-/// A running server. It is ended with the test.
+/// A running server, killed on drop.
 pub struct Server {
     child: Child,
     kubeconfig: PathBuf,
     log: Lines,
     runtime: Runtime,
-    /// Whoever writes for the test. Its own, so that no pool of the client under test is shared.
+    /// Client for the writes of the test. Separate, so that it shares no connections with the client under test.
     writer: kube_client::Client,
-    /// The first line of the log that was not waited for yet.
+    /// Index of the first line of the log after the last match.
     next: RefCell<usize>,
 }
 
-/// How clients reach the server.
+/// Transport of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// HTTP/1.1 without TLS.
     Http,
-    /// TLS, and whatever version of HTTP the client picks.
+    /// TLS, with the HTTP version negotiated.
     Tls,
 }
 
@@ -38,7 +38,8 @@ impl Server {
     /// Starts `fake-apiserver serve`.
     ///
     /// # Panics
-    /// When it does not come up.
+    ///
+    /// If it does not start.
     pub fn serve(transport: Transport) -> Self {
         let options: &[&str] = match transport {
             Transport::Http => &[],
@@ -47,18 +48,20 @@ impl Server {
         Self::start("serve", options)
     }
 
-    /// Starts a subcommand that prints `export KUBECONFIG=…` once it listens.
+    /// Starts a subcommand that prints `export KUBECONFIG=…` when it listens.
     ///
     /// # Panics
-    /// When it does not.
+    ///
+    /// If it does not print that.
     pub fn start(subcommand: &str, options: &[&str]) -> Self {
         Self::of_program(toolchain::fake_apiserver(), subcommand, options)
     }
 
-    /// The same of a `fake-apiserver` that was built elsewhere.
+    /// Starts a `fake-apiserver` that was built elsewhere.
     ///
     /// # Panics
-    /// When it does not print where its kubeconfig is.
+    ///
+    /// If it does not print the path of its kubeconfig.
     pub fn of_program(program: &Path, subcommand: &str, options: &[&str]) -> Self {
         let mut child = Command::new(program)
             .arg(subcommand)
@@ -96,15 +99,16 @@ impl Server {
         }
     }
 
-    /// Where the kubeconfig is that was printed.
+    /// Returns the path of the printed kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The address that clients are led to, of a server without TLS.
+    /// Returns the address of a server without TLS.
     ///
     /// # Panics
-    /// When the kubeconfig names none.
+    ///
+    /// If the kubeconfig has none.
     pub fn address(&self) -> SocketAddr {
         let file =
             Kubeconfig::read_from(&self.kubeconfig).expect("the kubeconfig that was printed can be read");
@@ -115,15 +119,16 @@ impl Server {
         address.expect("the kubeconfig that was printed names a server")
     }
 
-    /// Its process.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Tells it to stop, as `kill` does, and waits for that. Gives the exit code.
+    /// Sends SIGTERM, and waits for the end. Returns the exit code.
     ///
     /// # Panics
-    /// When it cannot be told.
+    ///
+    /// If the signal cannot be sent.
     pub fn stop(&mut self) -> Option<i32> {
         let told = Command::new("kill")
             .args(["-TERM", &self.pid().to_string()])
@@ -135,31 +140,35 @@ impl Server {
     /// Creates an object in the collection at `path`.
     ///
     /// # Panics
-    /// When the server refuses.
+    ///
+    /// If the server rejects it.
     pub fn create(&self, path: &str, object: &Value) -> Value {
         self.ask("POST", path, "application/json", Some(object))
     }
 
-    /// Merges into the object at `path`.
+    /// Sends a merge patch for the object at `path`.
     ///
     /// # Panics
-    /// When the server refuses.
+    ///
+    /// If the server rejects it.
     pub fn merge(&self, path: &str, patch: &Value) -> Value {
         self.ask("PATCH", path, "application/merge-patch+json", Some(patch))
     }
 
-    /// Deletes what is at `path`.
+    /// Deletes the object at `path`.
     ///
     /// # Panics
-    /// When the server refuses.
+    ///
+    /// If the server rejects it.
     pub fn delete(&self, path: &str) -> Value {
         self.ask("DELETE", path, "application/json", None)
     }
 
-    /// Waits for a line of the log that `is` what is waited for, after what was waited for last.
+    /// Waits for a line of the log after the last match for which `is` returns true.
     ///
     /// # Panics
-    /// When none comes; what came instead, the message tells.
+    ///
+    /// If there is none in time; the message has the lines logged instead.
     pub fn expect(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
         let from = *self.next.borrow();
         match self.log.find(from, |line| is(line).then(|| line.to_owned())) {
@@ -171,10 +180,11 @@ impl Server {
         }
     }
 
-    /// Steers the server as a user does from another shell: `fake-apiserver ctl …`. Gives what is printed.
+    /// Runs `fake-apiserver ctl …` for the server, as a user in another shell. Returns its output.
     ///
     /// # Panics
-    /// When the command fails.
+    ///
+    /// If the command fails.
     pub fn ctl(&self, arguments: &[&str]) -> String {
         let output = Command::new(toolchain::fake_apiserver())
             .args(["ctl", "--pid", &self.child.id().to_string()])
@@ -210,11 +220,11 @@ async fn client(kubeconfig: &Path) -> kube_client::Client {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be over already.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
         if let Some(folder) = self.kubeconfig.parent() {
-            // What is killed cannot clean up behind it.
+            // A killed process does not remove its files.
             drop(std::fs::remove_dir_all(folder));
         }
         if std::thread::panicking() {

@@ -1,7 +1,7 @@
-//! What people type at kubectl, in chapters: `oracle/kubectl/<chapter>/story.sh` with its manifests, what it prints in a
-//! real cluster in `recorded.txt`, and in `differences.yaml` what the fake does otherwise, with reasons.
+//! kubectl commands as users type them, in chapters: `oracle/kubectl/<chapter>/story.sh` with its manifests, their output in
+//! a real cluster in `recorded.txt`, and the differences of the fake in `differences.yaml`, with reasons.
 //!
-//! A command is a line for the shell. It knows files and kubectl, and no server: a kubeconfig says which one it is.
+//! A command is a line for the shell. It must not know servers: a kubeconfig selects one.
 
 mod judge;
 mod normal;
@@ -14,15 +14,15 @@ use serde::Deserialize;
 use crate::kubectl::{Kubectl, Outcome};
 use crate::toolchain::repository;
 
-/// One chapter: commands that build on each other, on a server of their own.
+/// One chapter: commands that build on each other, on a new server.
 #[derive(Debug, Clone)]
 pub struct Chapter {
     folder: PathBuf,
-    /// The line of `story.sh` that says what it is about.
+    /// Title line of `story.sh`.
     pub title: String,
-    /// What is typed, in order.
+    /// Commands, in order.
     pub commands: Vec<String>,
-    /// What the fake does otherwise, and why.
+    /// Differences of the fake, with reasons.
     pub differences: Vec<Difference>,
 }
 
@@ -30,19 +30,20 @@ pub struct Chapter {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// Why it is so, for who reads `docs/fidelity.md`.
+    /// Reason, for the readers of `docs/fidelity.md`.
     pub reason: String,
-    /// The commands it shows in, as they are typed.
+    /// Commands with the difference.
     pub commands: Vec<String>,
-    /// The lines that differ: `-` a real server's, `+` the fake's.
+    /// Lines that differ: `-` from a real server, `+` from the fake.
     pub lines: String,
 }
 
 impl Chapter {
-    /// Every chapter, by name.
+    /// Returns all chapters, by name.
     ///
     /// # Errors
-    /// What cannot be read.
+    ///
+    /// A file cannot be read.
     pub fn all() -> Result<Vec<Self>, String> {
         let folder = repository().join("oracle/kubectl");
         let entries = std::fs::read_dir(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
@@ -54,10 +55,11 @@ impl Chapter {
         folders.iter().map(|folder| Self::read(folder)).collect()
     }
 
-    /// The chapter in a folder.
+    /// Reads the chapter in a folder.
     ///
     /// # Errors
-    /// What cannot be read, and commands that stand in `differences.yaml` only.
+    ///
+    /// A file cannot be read, or `differences.yaml` has a command that the chapter does not.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let story = read(&folder.join("story.sh"))?;
         let (title, _) = story.split_once('\n').unwrap_or((&story, ""));
@@ -84,16 +86,17 @@ impl Chapter {
         }
     }
 
-    /// The name of its folder.
+    /// Returns the name of its folder.
     pub fn name(&self) -> String {
         let name = self.folder.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// Runs every command, one after the other, and writes down what was printed, without what no two runs share.
+    /// Runs all commands, in order, and returns their normalised output.
     ///
     /// # Errors
-    /// A command that does not end.
+    ///
+    /// A command does not end.
     pub fn play(&self, kubectl: &Kubectl) -> Result<String, String> {
         let mut transcript = String::new();
         for command in &self.commands {
@@ -113,19 +116,21 @@ impl Chapter {
         Ok(transcript)
     }
 
-    /// Keeps what a real server made kubectl print.
+    /// Writes the output of a run against a real server.
     ///
     /// # Errors
-    /// It cannot be written.
+    ///
+    /// The file cannot be written.
     pub fn record(&self, transcript: &str) -> Result<(), String> {
         let file = self.recording();
         std::fs::write(&file, transcript).map_err(|why| format!("{}: {why}", file.display()))
     }
 
-    /// Holds what was played against the recording.
+    /// Compares the output of a run with the recording.
     ///
     /// # Errors
-    /// What differs and is not listed, and what is listed and does not differ, for people to read.
+    ///
+    /// Differences that are not listed, and listed ones that do not occur, as text.
     pub fn judge(&self, played: &str) -> Result<(), String> {
         judge::judge(self, &read(&self.recording())?, played)
     }
@@ -135,10 +140,11 @@ impl Chapter {
     }
 }
 
-/// What `docs/fidelity.md` says of all chapters.
+/// Returns the section of `docs/fidelity.md` about all chapters.
 ///
 /// # Errors
-/// What cannot be read.
+///
+/// A file cannot be read.
 pub fn page() -> Result<String, String> {
     let chapters = Chapter::all()?;
     let mut page = String::from(

@@ -1,6 +1,6 @@
-//! Test suites of other projects, pinned in `e2e/suites`: which there are, what they reported, which failures are known.
+//! Test suites of other projects, pinned in `e2e/suites`: list of suites, results, known failures.
 //!
-//! It builds and starts nothing; `cargo xtask suites` does. Nothing here knows how the fake works inside.
+//! It builds and starts nothing; `cargo xtask suites` does. It must not know how the fake works.
 
 pub mod expected;
 pub mod page;
@@ -13,36 +13,36 @@ use crate::toolchain::repository;
 /// A suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Suite {
-    /// The name it is selected by.
+    /// Name in options.
     pub name: &'static str,
-    /// The folder of its pinned module in `e2e/suites`.
+    /// Folder of its pinned module in `e2e/suites`.
     pub module: &'static str,
-    /// The test package, as the module's toolchain names it; the first of several.
+    /// Test package, by the name that the toolchain of the module uses; the first of several.
     pub package: &'static str,
-    /// How it is run.
+    /// How to run it.
     pub runner: Runner,
-    /// Programs of the module that run beside it, by their folders.
+    /// Programs of the module that run next to it, by their folders.
     pub beside: &'static [&'static str],
-    /// What it is, for `docs/fidelity.md`.
+    /// Description for `docs/fidelity.md`.
     pub about: &'static str,
 }
 
-/// How a suite is run.
+/// How to run a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
     /// A Ginkgo suite of `go test`, in one process.
     Ginkgo,
     /// The Kubernetes e2e suite: the specs of `<module>/<name>.txt`, in several processes.
     Specs,
-    /// The subtests of a Go test.
+    /// Subtests of a Go test.
     GoTest(&'static str),
-    /// Ginkgo suites of these packages below `package`, each of which starts its own control planes by envtest.
+    /// Ginkgo suites of these packages below `package`, each of which starts control planes by envtest.
     Envtest(&'static [&'static str]),
-    /// The ignored unit tests of these published crates of kube-rs.
+    /// Ignored unit tests of these published crates of kube-rs.
     Ignored(&'static [&'static str]),
 }
 
-/// Every suite, the quick ones first.
+/// All suites, the quick ones first.
 pub const SUITES: [Suite; 9] = [
     Suite {
         name: "controller-runtime-client",
@@ -135,23 +135,24 @@ pub const SUITES: [Suite; 9] = [
     },
 ];
 
-/// What makes a cluster of a server, but for containers.
+/// Programs that make a server a cluster without containers.
 const CLUSTER: &[&str] = &["nodes", "kube-controller-manager", "kube-scheduler"];
 
 impl Suite {
-    /// The suite of that name.
+    /// Returns the suite of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         SUITES.iter().find(|suite| suite.name == name)
     }
 
-    /// The folder of its module.
+    /// Returns the folder of its module.
     pub fn folder(&self) -> PathBuf {
         folder().join(self.module)
     }
 
-    /// The specs it consists of, if it is one whose specs are listed.
+    /// Returns its specs; `None` if it has no list of specs.
     ///
     /// # Errors
+    ///
     /// The list cannot be read.
     pub fn specs(&self) -> Result<Option<Vec<String>>, String> {
         if self.runner != Runner::Specs {
@@ -162,9 +163,10 @@ impl Suite {
         Ok(Some(text.lines().map(str::to_owned).collect()))
     }
 
-    /// The pinned version: project and version, from its `go.mod` or `Cargo.toml`.
+    /// Returns the pinned project and version, from its `go.mod` or `Cargo.toml`.
     ///
     /// # Errors
+    ///
     /// The file cannot be read, or pins nothing known.
     pub fn pinned(&self) -> Result<(&'static str, String), String> {
         const PROJECTS: [(&str, &str); 3] = [
@@ -188,7 +190,7 @@ impl Suite {
     }
 }
 
-/// Where the modules, the known failures and the counts are.
+/// Returns the folder of the modules, known failures and counts.
 fn folder() -> PathBuf {
     repository().join("e2e/suites")
 }

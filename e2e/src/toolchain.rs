@@ -1,7 +1,7 @@
-//! The programs the tests run, built from this repository with the toolchains the machine has.
+//! Programs for the tests, built from this repository with the toolchains of the machine.
 //!
-//! Every builder answers with the program or with the reason it cannot be had. [`or_skip`] makes of the reason a test
-//! that is skipped aloud, or, where `CI=1`, one that fails: there nothing may be missing.
+//! Every builder returns the program or the reason why it cannot be built. With a reason [`or_skip`] skips the test and
+//! prints it, or fails the test if `CI=1`, where nothing may be missing.
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// Why a program cannot be had on this machine.
+/// Reason why a program cannot be built on this machine.
 pub type Missing = String;
 
-/// What was built or found, or the end of the test: it is skipped on a user's machine and failed where `CI=1`.
+/// Returns the program, or `None` to skip the test.
 ///
 /// # Panics
-/// Where `CI=1`.
+///
+/// If there is none and `CI=1`.
 pub fn or_skip<T>(built: Result<T, Missing>) -> Option<T> {
     match built {
         Ok(built) => Some(built),
@@ -25,33 +26,35 @@ pub fn or_skip<T>(built: Result<T, Missing>) -> Option<T> {
         Err(why) => {
             let test = std::thread::current();
             let test = test.name().unwrap_or("a test");
-            // Past the test harness, which keeps to itself what tests that pass have printed.
+            // Not by `eprintln!`, whose output the test harness hides for tests that pass.
             drop(writeln!(io::stderr(), "skipped {test}: {why}"));
             None
         }
     }
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("a member lies in its workspace")
 }
 
-/// `fake-apiserver`, built like the tests.
+/// Returns `fake-apiserver`, built in the profile of the tests.
 ///
 /// # Panics
-/// When it does not build.
+///
+/// If it does not build.
 pub fn fake_apiserver() -> &'static Path {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| tests::programs::path("fake-apiserver"));
     &BUILT
 }
 
-/// A program of `clients/go`: `kubectl` or `informer`.
+/// Returns a program of `clients/go`: `kubectl` or `informer`.
 ///
 /// # Errors
-/// Go is missing, or does not build it.
+///
+/// Go is missing, or the build fails.
 pub fn go(name: &str) -> Result<Command, Missing> {
     static BUILT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
         let to = kept("go");
@@ -74,10 +77,11 @@ pub fn go(name: &str) -> Result<Command, Missing> {
     BUILT.clone().map(|folder| Command::new(folder.join(name)))
 }
 
-/// The tests of the project in `e2e/envtest`, and the folder they run in.
+/// Returns the tests of the project in `e2e/envtest`, as a command in its folder.
 ///
 /// # Errors
-/// Go is missing, or does not build them.
+///
+/// Go is missing, or the build fails.
 pub fn envtest_project() -> Result<Command, Missing> {
     static BUILT: LazyLock<Result<(PathBuf, PathBuf), Missing>> = LazyLock::new(|| {
         let (module, to) = (repository().join("e2e/envtest"), kept("envtest"));
@@ -96,7 +100,7 @@ pub fn envtest_project() -> Result<Command, Missing> {
     })
 }
 
-/// The version of Kubernetes that `clients/go` is pinned to: `v1.36.3` for `k8s.io/kubectl v0.36.3`.
+/// Returns the version of Kubernetes that `clients/go` is pinned to: `v1.36.3` for `k8s.io/kubectl v0.36.3`.
 fn kubernetes_version(module: &Path) -> Result<String, Missing> {
     let pinned = read(&module.join("go.mod"))?;
     let version = pinned
@@ -107,10 +111,11 @@ fn kubernetes_version(module: &Path) -> Result<String, Missing> {
         .ok_or_else(|| "clients/go/go.mod pins no k8s.io/kubectl".to_owned())
 }
 
-/// A program of `clients/python`.
+/// Returns a program of `clients/python`.
 ///
 /// # Errors
-/// Python is missing, or cannot make an environment with the pinned packages.
+///
+/// Python is missing, or the pinned packages cannot be installed.
 pub fn python(script: &str) -> Result<Command, Missing> {
     static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> =
         LazyLock::new(|| virtual_environment(&clients("python"), &kept("python")));
@@ -121,7 +126,7 @@ pub fn python(script: &str) -> Result<Command, Missing> {
     })
 }
 
-/// The environment `to` with the packages that `requirements.txt` of a folder pins.
+/// Creates the virtual environment `to` with the pinned packages in `requirements.txt` of a folder.
 pub(crate) fn virtual_environment(from: &Path, to: &Path) -> Result<PathBuf, Missing> {
     environment(from, to, "requirements.txt", |from, to| {
         let clear = ["-m", "venv", "--clear"].map(OsStr::new);
@@ -135,15 +140,16 @@ pub(crate) fn virtual_environment(from: &Path, to: &Path) -> Result<PathBuf, Mis
     })
 }
 
-/// The program of `clients/javascript`.
+/// Returns the program of `clients/javascript`.
 ///
 /// # Errors
-/// Node or npm is missing, or cannot install the pinned packages.
+///
+/// Node or npm is missing, or the pinned packages cannot be installed.
 pub fn javascript_informer() -> Result<Command, Missing> {
     static ENVIRONMENT: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
         let from = clients("javascript");
         let to = environment(&from, &kept("javascript"), "package-lock.json", npm_ci)?;
-        // Node looks for packages where the program is.
+        // Node searches for packages next to the program.
         copy(&from.join("informer.mjs"), &to.join("informer.mjs"))?;
         Ok(to)
     });
@@ -154,10 +160,11 @@ pub fn javascript_informer() -> Result<Command, Missing> {
     })
 }
 
-/// Chromium, and the script that uses an HTML report in it.
+/// Returns the script that tests an HTML report in Chromium.
 ///
 /// # Errors
-/// Chromium, Node or npm is missing, or cannot install the pinned packages.
+///
+/// Chromium, Node or npm is missing, or the pinned packages cannot be installed.
 pub fn browser() -> Result<Command, Missing> {
     static ENVIRONMENT: LazyLock<Result<(PathBuf, PathBuf), Missing>> = LazyLock::new(|| {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -209,10 +216,11 @@ pub(crate) fn npm_ci(from: &Path, to: &Path) -> Result<Output, Missing> {
     run("npm ci", Command::new("npm").args(quietly).current_dir(to))
 }
 
-/// The program of `clients/java`.
+/// Returns the program of `clients/java`.
 ///
 /// # Errors
-/// Java or Maven is missing, or cannot build it with the pinned packages.
+///
+/// Java or Maven is missing, or the build with the pinned packages fails.
 pub fn java_informer() -> Result<Command, Missing> {
     const SOURCE: &str = "src/main/java/Informer.java";
     static BUILT: LazyLock<Result<(PathBuf, String), Missing>> = LazyLock::new(|| {
@@ -238,7 +246,7 @@ pub fn java_informer() -> Result<Command, Missing> {
     })
 }
 
-/// The folder `to` with what is `pinned` in a file of the folder `from`: made by `make` unless it is there.
+/// Returns the folder `to` for the packages `pinned` in a file of the folder `from`, created by `make` if it does not exist.
 pub(crate) fn environment(
     from: &Path,
     to: &Path,
@@ -246,7 +254,7 @@ pub(crate) fn environment(
     make: impl FnOnce(&Path, &Path) -> Result<Output, Missing>,
 ) -> Result<PathBuf, Missing> {
     let wanted = read(&from.join(pinned))?;
-    // What is written last is there only if all of it is.
+    // Written last: exists only if the build is complete.
     let complete = to.join("complete");
     if std::fs::read_to_string(&complete).is_ok_and(|made| made == wanted) {
         return Ok(to.to_owned());
@@ -257,12 +265,12 @@ pub(crate) fn environment(
     Ok(to.to_owned())
 }
 
-/// The folder of the programs in a language.
+/// Returns the folder of the programs in a language.
 fn clients(language: &str) -> PathBuf {
     repository().join("e2e/clients").join(language)
 }
 
-/// Where what was built is kept between runs.
+/// Returns the folder in which builds are kept between runs.
 pub(crate) fn kept(what: &str) -> PathBuf {
     let profile = fake_apiserver().parent().expect("a program lies in a folder");
     let target = profile.parent().expect("a profile's folder lies in the target's");
@@ -281,7 +289,7 @@ fn read(file: &Path) -> Result<String, Missing> {
     std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Runs a tool to its end, and says aloud that it does: it may take long.
+/// Runs a tool until it ends, and prints that it runs: it may take minutes.
 pub(crate) fn run(what: &str, command: &mut Command) -> Result<Output, Missing> {
     drop(writeln!(io::stderr(), "e2e: {what} …"));
     let output = command.output().map_err(|error| {

@@ -1,4 +1,4 @@
-//! Builds adapters into target/adapters, again only when their files change.
+//! Builds adapters into target/adapters if their files have changed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,11 +9,12 @@ use super::{Client, Registry};
 use crate::toolchain::{Missing, run};
 
 impl Registry {
-    /// The command of a client's adapter, built into `target`/adapters if its files changed. `programs` are those of this
-    /// workspace by the names that `run` has for them.
+    /// Returns the command of a client's adapter, built into `target`/adapters if its files have changed. `programs` are
+    /// those of this workspace by their names in `run`.
     ///
     /// # Errors
-    /// Why it cannot be had on this machine.
+    ///
+    /// The reason why it cannot be built on this machine.
     pub fn command(
         &self,
         root: &Path,
@@ -38,7 +39,7 @@ impl Registry {
         }
     }
 
-    /// The folder that an ecosystem was built in.
+    /// Builds an ecosystem, and returns its folder.
     fn built(&self, root: &Path, target: &Path, name: &str) -> Result<PathBuf, Missing> {
         let out = target.join("adapters").join(name);
         let ecosystem = &self.ecosystems[name];
@@ -56,7 +57,7 @@ impl Registry {
         let source = root.join("adapters").join(name);
         let mut stamp = format!("{:?}\n", ecosystem.build);
         copied(&source, &out, &mut stamp)?;
-        // What is written last is there only if all of it is.
+        // Written last: exists only if the build is complete.
         let complete = out.join("complete");
         if fs::read_to_string(&complete).is_ok_and(|built| built == stamp) {
             return Ok(out);
@@ -65,7 +66,7 @@ impl Registry {
             let Some((program, arguments)) = command.split_first() else {
                 continue;
             };
-            // A program of the folder itself is given relative to it.
+            // A program in the folder itself has a relative path.
             let local = out.join(program);
             let program = if local.is_file() {
                 local
@@ -83,7 +84,7 @@ impl Registry {
     }
 }
 
-/// Copies the files of a folder where they differ, and appends their names and contents to `stamp`.
+/// Copies the files of a folder that differ, and appends their names and contents to `stamp`.
 fn copied(from: &Path, to: &Path, stamp: &mut String) -> Result<(), Missing> {
     let failed = |path: &Path| {
         let path = path.display().to_string();

@@ -1,7 +1,7 @@
-//! kube-runtime over the ConfigMaps of all namespaces, printing what it tells, one line of JSON each: `kube-runtime
-//! reflector` what its stream and its store hold, `kube-runtime controller` what it asks to reconcile.
+//! kube-runtime on the ConfigMaps of all namespaces, printing one line of JSON per event: `kube-runtime reflector` prints its
+//! stream and its store, `kube-runtime controller` the objects to reconcile.
 //!
-//! It uses the library as its documentation says and repairs nothing. The lines are described in `e2e/src/client.rs`.
+//! It uses the library as documented and repairs nothing. The lines are described in `e2e/src/client.rs`.
 
 use std::convert::Infallible;
 use std::io::{self, Read as _};
@@ -36,8 +36,7 @@ async fn reflect(config_maps: Api<ConfigMap>) {
     tell_stream(store, reflector(writer, events)).await;
 }
 
-/// Tells what the stream brings. Which of two an apply is, an addition or an update, the store knows no longer: what
-/// was told before does.
+/// Prints the events of a stream. The store does not distinguish additions from updates; the printed lines do.
 async fn tell_stream(store: Store<ConfigMap>, events: impl Stream<Item = watcher::Result<Event<ConfigMap>>>) {
     let mut known = std::collections::BTreeMap::new();
     let mut events = std::pin::pin!(events);
@@ -51,7 +50,7 @@ async fn tell_stream(store: Store<ConfigMap>, events: impl Stream<Item = watcher
                 known.remove(&object.name_any());
                 tell_object("deleted", &object);
             }
-            // The set is whole and in the store only when it is done.
+            // The store is complete only at `InitDone`.
             Ok(Event::Init | Event::InitApply(_)) => {}
             Ok(Event::InitDone) => {
                 let held = store.state();
@@ -79,8 +78,8 @@ async fn tell_stream(store: Store<ConfigMap>, events: impl Stream<Item = watcher
     }
 }
 
-/// A controller is asked to reconcile what was added and what was updated alike. Of a deletion it hears only where it
-/// holds the object back by a finalizer, as the library's helper does.
+/// A controller reconciles additions and updates alike. It receives deletions only for objects with its finalizer, as the
+/// helper of the library sets it.
 async fn control(config_maps: Api<ConfigMap>) {
     let client = config_maps.clone().into_client();
     let reconcile = async |object: Arc<ConfigMap>, client: Arc<Client>| {
@@ -120,7 +119,7 @@ fn tell(line: &Value) {
 /// Exits when standard input is closed by the parent process.
 fn end_with_stdin() {
     std::thread::spawn(|| {
-        // An error is an end too.
+        // A read error means the end, too.
         drop(io::stdin().read_to_end(&mut Vec::new()));
         std::process::exit(0);
     });

@@ -1,5 +1,5 @@
-//! Our watcher over the ConfigMaps of all namespaces, printing what it reports, one line of JSON each: `watcher 4` has four
-//! loops, which share a client.
+//! Our watcher on the ConfigMaps of all namespaces, printing one line of JSON per event: `watcher 4` has four loops, which
+//! share a client.
 //!
 //! It repairs nothing. The lines are described in `e2e/src/client.rs`.
 
@@ -19,9 +19,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     end_with_stdin();
     let loops: usize = std::env::args().nth(1).ok_or("usage: watcher LOOPS")?.parse()?;
     let mut config = Config::infer().await?;
-    // The watcher retries by itself.
+    // The watcher retries itself.
     config.default_retry = false;
-    // kube-runtime sends none, and a judge of the wire knows clients by nothing else.
+    // kube-client sends no User-Agent, by which the judge of the wire identifies clients.
     config
         .headers
         .push((USER_AGENT, HeaderValue::from_static("watcher")));
@@ -63,7 +63,7 @@ async fn follow(config_maps: Api<ConfigMap>) {
     }
 }
 
-/// Prints an object that is new or another than before.
+/// Prints an object that is new or has changed.
 fn tell_state(before: Option<&ConfigMap>, object: &ConfigMap) {
     let event = match before {
         None => "added",
@@ -82,7 +82,7 @@ fn tell(line: &Value) {
 /// Exits when standard input is closed by the parent process.
 fn end_with_stdin() {
     std::thread::spawn(|| {
-        // An error is an end too.
+        // A read error means the end, too.
         drop(io::stdin().read_to_end(&mut Vec::new()));
         std::process::exit(0);
     });

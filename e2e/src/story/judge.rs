@@ -1,5 +1,5 @@
-//! Holds one transcript against another, command by command: what differs must be listed, and what is listed must
-//! differ. Pure text in, verdict out.
+//! Compares two transcripts command by command: differences must be listed, and listed ones must occur. Pure text in, verdict
+//! out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::{Chapter, Difference};
 
-/// As many lines of a difference as a person reads.
+/// Maximum lines of a difference that are shown.
 const SHOWN: usize = 40;
 
 pub(super) fn judge(chapter: &Chapter, recorded: &str, played: &str) -> Result<(), String> {
@@ -82,7 +82,7 @@ fn lists(difference: &Difference, line: &str) -> bool {
     difference.lines.lines().any(|listed| listed == line)
 }
 
-/// What each command printed.
+/// Returns the output of each command.
 fn printed<'a>(commands: &[String], transcript: &'a str) -> Result<Vec<&'a str>, String> {
     let mut texts = Vec::new();
     let mut rest = transcript;

@@ -1,30 +1,29 @@
-//! Takes out of what kubectl prints what no two runs share. Pure text in, text out.
+//! Normalises the output of kubectl: replaces values that differ between runs. Pure text in, text out.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// An age as apimachinery's `util/duration` prints it, and as client-go prints one that has not begun (`<invalid>`: the
-/// clock of one side is behind). Minutes alone are one digit, the age of something made in this run: longer ones are
-/// durations that were asked for (`60m`) or quantities of CPU (`100m`). `<unknown>` is not a matter of the clock: the
-/// object has no such time.
+/// An age as apimachinery's `util/duration` prints it, or client-go prints one in the future (`<invalid>`: clocks differ).
+/// Minutes alone have one digit, as the age of an object of this run: longer ones are durations from manifests (`60m`) or CPU
+/// quantities (`100m`). `<unknown>` does not depend on the clock: the object has no such time.
 macro_rules! age {
     () => {
         r"(?:<invalid>|\d+y(?:\d+d)?|\d+d(?:\d+h)?|\d+h(?:\d+m)?|(?:\d+m)?\d+(?:\.\d+)?m?s|[2-9]m)"
     };
 }
 
-/// An age that a cell or the value of a field consists of.
+/// An age that is the whole content of a cell or field.
 const AGE_IN_A_CELL: &str = concat!(r"(?m)(^|  )", age!(), r"(?: ago)?(  |$)");
 
-/// What is looked for, and what is written instead, in this order.
+/// Patterns and their replacements, applied in this order.
 const RULES: [(&str, &str); 26] = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
     (r"https?://(127\.0\.0\.1|localhost):\d+", "<server>"),
     (r"(127\.0\.0\.1|localhost):\d+", "<server>"),
     (r"eyJ[\w.-]+", "<token>"),
     (r#"(resourceVersion\\?"?: ?\\?")\d+"#, "$1<version>"),
-    // Who owns what is in the order of time, to the second.
+    // The order of managers depends on time, to the second.
     (r#"(\\"managedFields\\":)\[.*?\],(\\"name\\":)"#, "$1<owners>,$2"),
     (r"(Resource Version: +)\d+", "$1<version>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
@@ -34,27 +33,27 @@ const RULES: [(&str, &str); 26] = [
     ),
     (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
     (r"(?m)^([EIW])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", "$1 <time> "),
-    // The folders in which `diff` and `edit` keep what they compare and what is edited.
+    // Temporary folders of `diff` and `edit`.
     (r"\S*/(LIVE|MERGED)-\d+", "$1"),
     (r"\S*/kubectl-edit-[\w.-]+", "<file>"),
-    // Where the server itself listens, and the range it was started with.
+    // Port of the server, and the port range of its options.
     (r"(?i)\b(targetPort: +)(\d{5}|6443)\b", "$1<port>"),
     (r"\b10(\.\d+){3}/\d+", "<range>"),
-    // What a service is given.
+    // Cluster IP of a service.
     (r"\b10(\.\d+){3}\b", "<ip>"),
     (r"\b3[0-2]\d{3}\b", "<port>"),
-    // What generateName ends with.
+    // Suffix of a generated name.
     (r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-<random>"),
-    // Of what repeats, kubectl prints when it was seen last and first; of restarts, when the last one was.
+    // For repeated events kubectl prints the last and the first time; for restarts the time of the last one.
     (
         concat!(age!(), r" \(x(\d+) over ", age!(), r"\)"),
         "<age> (x$1 over <age>)",
     ),
     (concat!(r"\(", age!(), r" ago\)"), "(<age> ago)"),
-    // Other ages are alone in their cell. Twice, because two cells in a row share the space between them.
+    // Other ages are alone in their cell. Applied twice, because adjacent cells share the space between them.
     (AGE_IN_A_CELL, "$1<age>$2"),
     (AGE_IN_A_CELL, "$1<age>$2"),
-    // Columns are as wide as their widest cell, which may be an age. What stands before a line's first word, stays.
+    // Column widths depend on the widest cell, which can be an age. Indentation is kept.
     (r"(\S) {2,}", "$1  "),
     (r"(?m) +$", ""),
     (r"(?m)^-{8,}$", "--------"),
@@ -69,9 +68,9 @@ static COMPILED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     compiled.into()
 });
 
-/// The text, without what no two runs share, ending with a line's end unless it is empty.
+/// Returns the normalised text, which ends with a newline unless it is empty.
 pub(super) fn text(printed: &str) -> String {
-    // The fake warns of what it stores and never evaluates; no real server sends that line.
+    // The fake warns about objects that it does not evaluate; a real server sends no such line.
     let kept = printed.split_inclusive('\n');
     let mut text: String = kept
         .filter(|line| !line.contains("Warning: fake-apiserver: "))

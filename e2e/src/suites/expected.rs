@@ -1,4 +1,4 @@
-//! `e2e/suites/expected.yaml`: the tests that fail, with the reason, and what a run is worth beside that list.
+//! `e2e/suites/expected.yaml`: known failures with reasons, and the verdict of a run by that list.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use super::report::{Outcome, Outcomes};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    /// Why they fail, as a sentence for `docs/fidelity.md`.
+    /// Reason, as a sentence for `docs/fidelity.md`.
     pub reason: String,
-    /// A real server without controllers and kubelets fails them too. [default: false]
+    /// Whether they fail on a real server without controllers and kubelets too. [default: false]
     #[serde(default)]
     pub real: bool,
-    /// Full names.
+    /// Full names of the tests.
     pub specs: Vec<String>,
 }
 
@@ -31,16 +31,16 @@ pub enum Against {
     Real,
 }
 
-/// What a run is worth.
+/// Verdict of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// How many tests passed.
+    /// Number of tests that passed.
     pub passed: usize,
-    /// How many were run, or should have been.
+    /// Number of tests that were run, or should have been.
     pub of: usize,
-    /// Those of them that passed at the second attempt only.
+    /// Tests that passed at the second attempt.
     pub again: Vec<String>,
-    /// Failures that are not listed: name and message.
+    /// Unlisted failures: name and message.
     pub unexpected: Vec<(String, String)>,
     /// Listed failures that passed, or that are not in the suite.
     pub stale: Vec<String>,
@@ -49,15 +49,16 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether everything is as listed.
+    /// Returns whether the results are as listed.
     pub fn is_as_expected(&self) -> bool {
         self.unexpected.is_empty() && self.stale.is_empty() && self.missing.is_empty()
     }
 }
 
-/// The known failures.
+/// Returns the known failures.
 ///
 /// # Errors
+///
 /// The file cannot be read.
 pub fn known_failures() -> Result<KnownFailures, String> {
     let file = super::folder().join("expected.yaml");
@@ -65,7 +66,7 @@ pub fn known_failures() -> Result<KnownFailures, String> {
     serde_saphyr::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))
 }
 
-/// Compares `outcomes` with the failures that are `known`. `required` are the tests that must have been run.
+/// Compares `outcomes` with the `known` failures. `required` are the tests that must have been run.
 pub fn judge(outcomes: &Outcomes, known: &[Expected], required: &[String], against: Against) -> Verdict {
     let listed: Vec<&String> = known
         .iter()

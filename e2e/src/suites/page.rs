@@ -1,4 +1,4 @@
-//! What `docs/fidelity.md` says of the suites: counts of the last recorded runs, and the known failures.
+//! Section of `docs/fidelity.md` about the suites: counts of the last recorded runs, and the known failures.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,23 +8,24 @@ use serde::{Deserialize, Serialize};
 use super::expected::{Against, Verdict, known_failures};
 use super::{SUITES, Suite};
 
-/// Tests that passed, and how many there were.
+/// Number of tests that passed, and of all tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     passed: usize,
     of: usize,
 }
 
-/// The last recorded run on each server.
+/// Last recorded run on each server.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Counts {
     fake: Option<Count>,
     real: Option<Count>,
 }
 
-/// Keeps the counts of a run in `e2e/suites/counts.json`.
+/// Writes the counts of a run to `e2e/suites/counts.json`.
 ///
 /// # Errors
+///
 /// The file cannot be read or written.
 pub fn record(suite: &Suite, against: Against, verdict: &Verdict) -> Result<(), String> {
     let mut all = counts()?;
@@ -48,10 +49,11 @@ fn counts() -> Result<BTreeMap<String, Counts>, String> {
     serde_json::from_str(&text).map_err(|why| format!("{}: {why}", file.display()))
 }
 
-/// The section of `docs/fidelity.md`.
+/// Returns the section of `docs/fidelity.md`.
 ///
 /// # Errors
-/// What cannot be read.
+///
+/// A file cannot be read.
 pub fn page() -> Result<String, String> {
     let (counts, known) = (counts()?, known_failures()?);
     let mut page = String::from(

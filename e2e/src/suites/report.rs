@@ -1,22 +1,21 @@
-//! What test runners write, read into one form: the outcome of each test by its full name. Tests that were skipped are
-//! left out.
+//! Parsers for the output of test runners: the outcome of each test by its full name. Skipped tests are left out.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// How a test ended.
+/// Outcome of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// As its author wants.
+    /// Passed.
     Passed,
-    /// As its author wants, after it had failed.
+    /// Passed after a failed attempt.
     PassedAgain,
-    /// Otherwise; the message, which may be empty.
+    /// Failed, with its message, which can be empty.
     Failed(String),
 }
 
-/// Tests by full name.
+/// Outcomes by full name.
 pub type Outcomes = BTreeMap<String, Outcome>;
 
 #[derive(Deserialize)]
@@ -48,10 +47,11 @@ struct Failure {
     message: String,
 }
 
-/// Reads Ginkgo's JSON report (`--ginkgo.json-report`).
+/// Parses Ginkgo's JSON report (`--ginkgo.json-report`).
 ///
 /// # Errors
-/// It is none, or the suite failed before its first spec.
+///
+/// The report is invalid, or the suite failed before its first spec.
 pub fn ginkgo(text: &str) -> Result<Outcomes, String> {
     let suites: Vec<GinkgoSuite> =
         serde_json::from_str(text).map_err(|why| format!("no Ginkgo report: {why}"))?;
@@ -82,7 +82,7 @@ pub fn ginkgo(text: &str) -> Result<Outcomes, String> {
                 Outcome::Failed(format!("{}: {}", spec.state, spec.failure.message)),
             );
         } else if spec.state == "passed" {
-            // Two specs of one name: the worse outcome stays.
+            // Of two specs with one name the worse outcome is kept.
             let passed = if spec.num_attempts > 1 {
                 Outcome::PassedAgain
             } else {
@@ -94,7 +94,7 @@ pub fn ginkgo(text: &str) -> Result<Outcomes, String> {
     Ok(outcomes)
 }
 
-/// Reads the output of `go test -v`: the subtests below the top level, without the top level's name.
+/// Parses the output of `go test -v`: the subtests, without the name of the top-level test.
 pub fn go_test(text: &str) -> Outcomes {
     let mut outcomes = Outcomes::new();
     for line in text.lines() {
@@ -117,10 +117,11 @@ pub fn go_test(text: &str) -> Outcomes {
     outcomes
 }
 
-/// Reads the output of a Rust test binary.
+/// Parses the output of a Rust test binary.
 ///
 /// # Errors
-/// It ended before its tests did.
+///
+/// It ended before its tests.
 pub fn libtest(text: &str) -> Result<Outcomes, String> {
     let mut outcomes = Outcomes::new();
     for line in text.lines() {
@@ -144,7 +145,7 @@ pub fn libtest(text: &str) -> Result<Outcomes, String> {
     }
 }
 
-/// The first lines that a failed test of a Rust test binary printed.
+/// Returns the first lines of output of a failed Rust test.
 fn printed(text: &str, name: &str) -> String {
     let head = format!("---- {name} stdout ----");
     let lines = text.lines().skip_while(|line| *line != head).skip(1);
