@@ -48,7 +48,7 @@ enum Format {
     Json,
 }
 
-/// What came of all files.
+/// Counts over all files.
 #[derive(Debug, Default)]
 struct Counts {
     files: usize,
@@ -142,7 +142,7 @@ fn mistaken(errors: &LoadErrors, format: Format) -> String {
     }
 }
 
-/// The mistakes of a file as JSON.
+/// Returns the mistakes of a file as JSON.
 pub(crate) fn listed(errors: &LoadErrors) -> Vec<Value> {
     let errors = errors.errors().iter();
     let errors = errors.map(|error| {

@@ -1,4 +1,4 @@
-//! `fake-apiserver check-adapter`: finds the mistakes in an adapter before scenarios blame its client.
+//! `fake-apiserver check-adapter`: finds mistakes of an adapter before they are attributed to its client.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ Exit codes:
   3   the adapter cannot be started
   70  system error";
 
-/// Trials that run at once.
+/// Number of trials that run in parallel.
 const AT_ONCE: usize = 4;
 
 /// Check an adapter for mistakes, and report which line is missing.

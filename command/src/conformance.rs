@@ -165,7 +165,7 @@ struct Test {
 }
 
 impl Test {
-    /// The attempt that is reported: the first one that accuses somebody, else the last.
+    /// Returns the attempt that is reported: the first one that blames anything, else the last.
     fn told(&self) -> &Attempt {
         let accuses = |attempt: &&Attempt| attempt.outcome != Outcome::Pass;
         let first = self.attempts.iter().find(accuses);
@@ -188,7 +188,8 @@ fn edition_of(name: &str) -> Result<&'static Edition, String> {
 /// Runs the tests.
 ///
 /// # Errors
-/// As the exit codes say.
+///
+/// As the exit codes document.
 pub(crate) fn run(arguments: Conformance) -> Result<(), Failure> {
     let baseline = match &arguments.known_failures {
         Some(path) if !path.is_file() => {
@@ -288,7 +289,7 @@ async fn play_all(
     }
 }
 
-/// Plays one test, again if it fails and that is wanted.
+/// Plays one test, and repeats it if it fails and `--retries` allows it.
 async fn played(
     plan: &Plan,
     arguments: &Conformance,
@@ -335,7 +336,7 @@ async fn played(
     })
 }
 
-/// Writes the evidence of a test, where it is wanted.
+/// Writes the evidence of a test, if it is to be kept.
 fn keep(arguments: &Conformance, test: &Test) -> Result<(), Failure> {
     let Some(folder) = &arguments.evidence else {
         return Ok(());
@@ -358,7 +359,7 @@ fn keep(arguments: &Conformance, test: &Test) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A command that cannot be started is the caller's; the rest is the system's.
+/// A command that cannot be started is the caller's mistake; other errors are the system's.
 pub(crate) fn unstartable(error: StartError) -> Failure {
     match error {
         StartError::Command(program, error) => {
@@ -383,7 +384,8 @@ impl Folder {
     /// Creates one with a random name.
     ///
     /// # Errors
-    /// The system refuses it.
+    ///
+    /// A system error.
     pub(crate) fn create() -> Result<Self, Failure> {
         private::new_folder(&std::env::temp_dir(), "fake-apiserver-").map(Self)
     }

@@ -1,7 +1,7 @@
 //! The control API: the same verbs as `ctl`, over HTTP on a separate loopback port, for tests in any language.
 //!
-//! It carries requests to the server and answers back; what a rule means and does is not decided here. Every
-//! request needs the token, because rules change what clients receive. docs/control-api.md is its manual.
+//! It forwards requests to the server and returns its responses; rules are parsed and executed elsewhere. Every request needs
+//! the token, because rules change what clients receive. docs/control-api.md is its manual.
 
 mod answer;
 mod openapi;
@@ -31,37 +31,37 @@ pub(crate) use self::openapi::document as openapi;
 use crate::Failure;
 use crate::judging::Judge;
 
-/// Largest body: a rule may carry objects.
+/// Maximum length of a body: a rule can contain objects.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// How long a connection may stay without a whole request head, and how long a body may take.
+/// Timeout for the head of a request on a connection, and for a body.
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Connections at once. Tests and `ctl` hold one for a request each; more wait until one ends.
+/// Maximum number of connections. Tests and `ctl` use one per request; others wait until one ends.
 const CONNECTIONS_MAX: usize = 256;
 
-/// How long nothing is accepted once it failed: files are used up, and trying at once would do nothing else.
+/// Delay after a failed accept: the limit of open files is reached, and an immediate retry would fail too.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// What the control API reports about its server.
+/// Information about the server.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
-    /// The Kubernetes minor.
+    /// Kubernetes minor version.
     pub(crate) kubernetes: String,
-    /// Doors and their addresses.
+    /// Names and addresses of the replicas.
     pub(crate) servers: Vec<(String, String)>,
-    /// The file clients read.
+    /// Path of the kubeconfig.
     pub(crate) kubeconfig: String,
 }
 
-/// A control API that listens.
+/// A listening control API.
 pub(crate) struct Control {
     listener: TcpListener,
     address: SocketAddr,
     token: String,
 }
 
-/// What every request is answered from.
+/// State shared by all requests.
 struct Room {
     edge: Edge,
     token: String,
@@ -70,10 +70,11 @@ struct Room {
 }
 
 impl Control {
-    /// Listens on a loopback port; 0 takes a free one.
+    /// Listens on a loopback port; 0 selects a free one.
     ///
     /// # Errors
-    /// The port is taken.
+    ///
+    /// The port is in use.
     pub(crate) async fn listen(port: u16, token: String) -> Result<Self, Failure> {
         let refused =
             |error| Failure::System(format!("cannot listen on 127.0.0.1:{port} for control"), error);
@@ -88,12 +89,12 @@ impl Control {
         })
     }
 
-    /// Where it is.
+    /// Returns its URL.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it lets in.
+    /// Returns its token.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
@@ -219,7 +220,7 @@ async fn route(room: &Arc<Room>, request: Request<Incoming>) -> Result<Answer, R
     }
 }
 
-/// Takes a rule. What is wrong with it is said at once, with its places.
+/// Adds a rule. Its mistakes are returned with their positions.
 fn add(room: &Room, text: &str) -> Result<Answer, Refusal> {
     let served = steered(room.edge.steer(|server, _| server.catalog().clone()))?;
     let rule = parse_rule(Path::new("rule"), text, &served).map_err(|errors| Refusal::mistakes(&errors))?;
@@ -266,7 +267,7 @@ fn state(room: &Room) -> Result<Value, Refusal> {
     }))
 }
 
-/// What the server holds, and the judge beside it; the budget is that of both.
+/// Returns the memory use of the server and of the judge, which share a budget.
 fn memory(server: MemoryView, judge: usize) -> Value {
     let mut memory = json!(server);
     memory["judge"] = json!(judge);

@@ -389,7 +389,7 @@ fn read(file: &PathBuf) -> Result<String, Failure> {
     text.map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
 }
 
-/// Prints lines that may repeat what a client said of itself.
+/// Prints lines that can contain text from a client.
 fn say(text: &str) -> Result<(), Failure> {
     say_bytes(printable_lines(text).as_bytes())
 }

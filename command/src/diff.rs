@@ -53,7 +53,8 @@ enum Format {
 /// Compares the runs.
 ///
 /// # Errors
-/// As the exit codes say.
+///
+/// As the exit codes document.
 pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     let diff = diff(side(&arguments.a)?, side(&arguments.b)?);
     let text = match arguments.format {
@@ -87,8 +88,8 @@ fn side(path: &Path) -> Result<Side, Failure> {
     Ok(Side::of(&path.display().to_string(), &results))
 }
 
-/// A side by its attempts alone, judged by this version: what was judged by different versions is compared all the same. The
-/// first attempt that did not pass stands for its test, as in results.
+/// Returns a run by its evidence alone, judged by this version, so that runs of different versions can be compared. The first
+/// attempt that did not pass represents its test, as in results.
 fn of_evidence(run: &Run) -> Result<Side, Failure> {
     let mut by_test: BTreeMap<&str, Vec<&Evidence>> = BTreeMap::new();
     for kept in &run.attempts {

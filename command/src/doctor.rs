@@ -1,6 +1,6 @@
-//! `fake-apiserver doctor`: what usually keeps clients from reaching a server on this machine, with the remedy.
+//! `fake-apiserver doctor`: common reasons why clients cannot reach a server on this machine, with remedies.
 //!
-//! `facts` looks at the machine, `checks` decides from facts alone, and this file prints.
+//! `facts` examines the machine, `checks` decides from facts alone, and this file prints.
 
 mod checks;
 mod facts;
@@ -48,9 +48,10 @@ enum Format {
     Json,
 }
 
-/// Looks at the machine and prints what it found.
+/// Examines the machine and prints the findings.
 ///
 /// # Errors
+///
 /// A check failed, or standard output is closed.
 pub(crate) fn run(doctor: &Doctor) -> Result<(), Failure> {
     stage::block_on(async |stop| {

@@ -1,5 +1,5 @@
-//! Stand-ins for the programs that envtest starts: as `kube-apiserver` and as `etcd`, by the name the program is called by,
-//! and the directory of links that `KUBEBUILDER_ASSETS` names. docs/envtest.md is the manual.
+//! Substitutes for the programs that envtest starts: `kube-apiserver` and `etcd`, by the name under which the program is
+//! called, and the directory of links for `KUBEBUILDER_ASSETS`. docs/envtest.md is the manual.
 
 mod apiserver;
 mod assets;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 pub(crate) use self::assets::{EnvtestAssets, run};
 pub(crate) use self::keeper::{EnvtestVerdict, run as keep};
 
-/// Program that is stood in for.
+/// Program that is substituted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// kube-apiserver.
@@ -37,7 +37,7 @@ impl Role {
         }
     }
 
-    /// Returns the role that goes with the name the program was called by (`argv[0]`), if one does.
+    /// Returns the role by the name under which the program was called (`argv[0]`); `None` for any other name.
     pub(crate) fn of(called: Option<&OsStr>) -> Option<Self> {
         let name = Path::new(called?).file_name()?.to_str()?;
         let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -58,7 +58,7 @@ impl Role {
     }
 }
 
-/// Prints on standard output. A reader that is gone needs nothing.
+/// Prints on standard output. A closed pipe is ignored.
 fn print(text: &str) {
     let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
 }

@@ -52,7 +52,7 @@ impl Judge {
         Self(Arc::new(Mutex::new(WireJudge::new(loops).excusing(excused))))
     }
 
-    /// Takes records in, and the time up to which nothing else happened. Gives what they prove.
+    /// Judges records, up to time `now`. Returns new violations.
     pub(crate) fn hear(&self, now: Duration, records: &[Record]) -> Vec<Violation> {
         let mut judge = self.lock();
         let mut found: Vec<Violation> = records.iter().flat_map(|record| judge.take(record)).collect();
@@ -60,26 +60,26 @@ impl Judge {
         found
     }
 
-    /// Bytes of memory it takes.
+    /// Returns the memory it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.lock().bytes()
     }
 
-    /// What came out so far.
+    /// Returns the verdict so far.
     pub(crate) fn verdict(&self) -> WireVerdict {
         self.lock().verdict()
     }
 
     fn lock(&self) -> MutexGuard<'_, WireJudge> {
-        // The judge is as good after a panic as before: it holds no promise half kept.
+        // A panic leaves the judge in a consistent state.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Shows what happens on standard error, and what it proves.
+/// Logs records and violations on standard error.
 pub(crate) struct Commentator {
     pub(crate) judge: Judge,
-    /// Show every record, and not only what is wrong.
+    /// Whether to log every record instead of violations only.
     pub(crate) shows_all: bool,
 }
 
@@ -96,10 +96,11 @@ impl Commentator {
     }
 }
 
-/// Says what came out, as asked.
+/// Prints the verdict in the requested format.
 ///
 /// # Errors
-/// With `--strict`, that a client did wrong; that a file cannot be written.
+///
+/// A violation with `--strict`; a file that cannot be written.
 pub(crate) async fn conclude(
     verdict: &WireVerdict,
     arguments: &JudgeArguments,
@@ -120,7 +121,7 @@ pub(crate) async fn conclude(
     Ok(())
 }
 
-/// One violation, with the request that proves it.
+/// Formats a violation, with the request that proves it.
 pub(crate) fn violated(violation: &Violation, colour: bool) -> String {
     let mark = format!("✘ {}", violation.found.check);
     let from = violation.port.map(|port| format!(" from port {port}"));
@@ -135,7 +136,7 @@ pub(crate) fn violated(violation: &Violation, colour: bool) -> String {
     )
 }
 
-/// May standard error be coloured?
+/// Returns whether standard error can be coloured.
 pub(crate) fn coloured() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The file every client reads to find the server, for as long as the server runs.
+//! Kubeconfig of a running server.
 
 use std::fs::File;
 use std::io;
@@ -10,22 +10,22 @@ use fake_apiserver::net;
 
 use crate::{Failure, private};
 
-/// How long a server that left its kubeconfig has to accept a connection, if it still runs.
+/// Timeout for connecting to a server whose kubeconfig exists, to find out whether it still runs.
 const STILL_SERVED: Duration = Duration::from_millis(500);
 
-/// How the name of the folder of a kubeconfig begins.
+/// Prefix of the name of the folder of a kubeconfig.
 const PREFIX: &str = "fake-apiserver-";
 
-/// No kubeconfig of ours is larger.
+/// Maximum size of our kubeconfigs.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// A kubeconfig file, removed with this value if it is still the file that was written.
+/// A kubeconfig file, removed on drop if it is still the file that was written.
 #[derive(Debug)]
 pub(crate) struct Kubeconfig {
-    /// A folder of our own around the file, unless the user named the file.
+    /// Folder created for the file, unless the user chose its path.
     folder: Option<PathBuf>,
     path: PathBuf,
-    /// Open for as long as the file is ours, so that no other file gets its inode.
+    /// Open while the file is ours, so that no other file gets its inode.
     file: File,
 }
 
@@ -33,7 +33,8 @@ impl Kubeconfig {
     /// Writes a new file: at `path`, or in a private folder with a random name.
     ///
     /// # Errors
-    /// There is something at `path`, or the file cannot be written. Nothing is changed or left behind.
+    ///
+    /// `path` exists, or the file cannot be written. Nothing is changed or left behind.
     pub(crate) fn write(text: &net::Kubeconfig, path: Option<&Path>) -> Result<Self, Failure> {
         if let Some(path) = path {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -54,14 +55,14 @@ impl Kubeconfig {
                 file,
             }),
             Err(error) => {
-                // It was created a moment ago and is empty.
+                // It was just created and is empty.
                 let _ = std::fs::remove_dir(&folder);
                 Err(refused(&path, error))
             }
         }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -74,7 +75,7 @@ impl Drop for Kubeconfig {
             None if private::is_same_file(&self.file, &self.path) => {
                 (std::fs::remove_file(&self.path), &self.path)
             }
-            // Somebody removed it, or put another file in its place: that one is not ours.
+            // The file was removed or replaced: the new one is not ours.
             None => (Ok(()), &self.path),
         };
         if let Err(error) = removed {
@@ -83,7 +84,7 @@ impl Drop for Kubeconfig {
     }
 }
 
-/// Was this folder made for a kubeconfig, by this user?
+/// Returns whether this folder was created for a kubeconfig, by this user.
 pub(crate) fn is_ours(folder: &Path) -> bool {
     let name = folder
         .file_name()
@@ -93,7 +94,7 @@ pub(crate) fn is_ours(folder: &Path) -> bool {
     parent == std::env::temp_dir() && name.starts_with(PREFIX) && private::check_folder(folder).is_ok()
 }
 
-/// Removes a kubeconfig that an earlier server left when it was killed. Any other file stays.
+/// Removes a kubeconfig left by a server that was killed. Any other file is kept.
 fn remove_abandoned(path: &Path) {
     let is_small_file = std::fs::symlink_metadata(path)
         .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= BYTES_MAX);

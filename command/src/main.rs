@@ -84,7 +84,7 @@ enum Command {
     EnvtestVerdict(envtest::EnvtestVerdict),
 }
 
-/// Why the command could not do its work.
+/// Failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Invalid file; already rendered.
@@ -138,7 +138,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             match &failure {
                 Failure::Silent(_) => {}
-                // Drawn with colours, and without anything else that a terminal would obey.
+                // It contains our colours, and no other control characters.
                 Failure::Drawn(text) => output::log_raw(text),
                 Failure::Usage(_)
                 | Failure::Refused(_)
@@ -172,7 +172,7 @@ impl Failure {
     }
 }
 
-/// What went wrong, with what a terminal would obey escaped.
+/// Formats the error, with control characters escaped.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
@@ -197,7 +197,7 @@ impl fmt::Display for Failure {
 mod tests {
     use super::*;
 
-    /// Returns the short help texts of a command and of everything below it that are missing or too long for `-h`.
+    /// Returns the short help texts of a command and all its subcommands that are missing or too long for `-h`.
     fn unfit(command: &clap::Command, path: &str) -> Vec<String> {
         let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();

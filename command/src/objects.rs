@@ -1,6 +1,6 @@
-//! Objects from files and folders, each with the place it stands at; all mistakes at once.
+//! Objects from files and folders, with their positions; all mistakes are reported at once.
 //!
-//! It must not know which kinds there are: the server says so when an object is put.
+//! It must not know kinds: the server reports unknown ones.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +10,22 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// Endings of files that are looked at in a folder.
+/// Extensions of the files that are read in a folder.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// An object, and where it stands.
+/// An object and its position.
 struct Found {
     object: Value,
     file: PathBuf,
     line: usize,
 }
 
-/// Puts the objects of files and folders (their files in order of their names, folders inside them too) into the server:
-/// definitions of resources first, so that their objects are known. Gives how many there were.
+/// Puts the objects of files and folders (recursively, in order of file names) into the server: resource definitions first,
+/// so that their objects are known. Returns the number of objects.
 ///
 /// # Errors
-/// Everything that is wrong, at once, each with file, line and column.
+///
+/// All mistakes, each with file, line and column.
 pub(crate) fn put(
     server: &mut Server,
     definitions: &[PathBuf],
@@ -55,7 +56,7 @@ pub(crate) fn put(
     )))
 }
 
-/// Definitions, then namespaces, then the rest in the order found.
+/// Orders definitions, then namespaces, then other objects as found.
 fn rank(object: &Value) -> u8 {
     match object.get("kind").and_then(Value::as_str) {
         Some("CustomResourceDefinition") => 0,
@@ -78,7 +79,7 @@ fn read(path: &Path, found: &mut Vec<Found>, mistakes: &mut Vec<String>) {
     for (first_line, document) in documents(&text) {
         match manifests::read(document) {
             Ok(objects) => {
-                // Of a list, every object has the place of the list.
+                // Objects in a list have the position of the list.
                 let line = first_line + leading_lines(document);
                 found.extend(objects.into_iter().map(|object| Found {
                     object,
@@ -99,7 +100,7 @@ fn read(path: &Path, found: &mut Vec<Found>, mistakes: &mut Vec<String>) {
     }
 }
 
-/// The files of a folder that may hold objects, in order of their names.
+/// Returns the files of a folder that can contain objects, in order of their names.
 fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -116,7 +117,8 @@ fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The documents of a YAML text with their first lines, from 1; JSON is one. A mistake in one does not hide the others.
+/// Splits YAML into documents with their first lines, from 1; JSON is one document. A mistake in one does not hide the
+/// others.
 pub(crate) fn documents(text: &str) -> Vec<(usize, &str)> {
     if text.trim_start().starts_with('{') {
         return vec![(1, text)];
@@ -124,7 +126,7 @@ pub(crate) fn documents(text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
     let (mut begin, mut begin_line, mut at) = (0, 1, 0);
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        // Inside a block scalar a line is indented, so at the beginning of a line this is a marker and nothing else.
+        // Lines of a block scalar are indented, so this is a document marker.
         if line.trim_end() == "---" || line.starts_with("--- ") {
             documents.push((begin_line, &text[begin..at]));
             begin = at + if line.trim_end() == "---" { line.len() } else { 3 };
@@ -145,7 +147,7 @@ pub(crate) fn documents(text: &str) -> Vec<(usize, &str)> {
     documents
 }
 
-/// Lines before the first that says something.
+/// Returns the number of empty or comment lines at the beginning.
 fn leading_lines(document: &str) -> usize {
     document
         .lines()

@@ -1,9 +1,8 @@
-//! Standard output and standard error of a running server. A reader that leaves, or stops reading, neither ends nor blocks
-//! the server. It must not know what is written.
+//! Standard output and standard error of a running server. A reader that disconnects or stops reading neither ends nor blocks
+//! the server. It must not know the content.
 //!
-//! Standard error is a log: lines wait in a bounded queue for a thread of their own, and are dropped, and counted, when
-//! they are not read. Standard output carries results: nothing of it is dropped, but after a stop request a reader that
-//! makes no progress is given up.
+//! Standard error is a log: lines are queued, up to a limit, for a separate thread, and are dropped and counted if they are
+//! not read. Standard output has results: nothing is dropped, but after a stop request a reader without progress is given up.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -19,16 +18,16 @@ use tokio::time::timeout;
 use crate::Failure;
 use crate::stop::Stop;
 
-/// Bytes of log lines that wait at most. A reader a few seconds behind loses nothing.
+/// Maximum bytes of queued log lines. A reader that lags by a few seconds loses nothing.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
-/// How long the end of the program waits for the log to be read.
+/// Maximum wait on exit for the log to be read.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// Without progress for so long, standard output counts as not read.
+/// Time without progress after which standard output counts as not read.
 const STALLED: Duration = Duration::from_secs(2);
 
-/// Bytes written to standard output at a time: progress is seen after each.
+/// Bytes per write to standard output: progress is checked after each.
 const CHUNK: usize = 4096;
 
 static LOG: LazyLock<Arc<Log>> = LazyLock::new(|| {
@@ -41,23 +40,23 @@ static LOG: LazyLock<Arc<Log>> = LazyLock::new(|| {
     log
 });
 
-/// Logs one line to standard error. Never fails, never blocks. The line may contain colours of ours; what comes from
-/// elsewhere is escaped before, with [`printable`].
+/// Logs one line to standard error. Never fails, never blocks. The line can contain our colours; other text must be escaped
+/// with [`printable`].
 pub(crate) fn log(line: &str) {
     LOG.push(format!("{line}\n"));
 }
 
-/// Logs text as it is, without a newline: progress.
+/// Logs text unchanged, without a newline: progress.
 pub(crate) fn log_raw(text: &str) {
     LOG.push(text.to_owned());
 }
 
-/// Waits until the log is written, for a second at most.
+/// Waits until the log is written, for at most a second.
 pub(crate) fn flush_log() {
     LOG.flush(LAST_LINES);
 }
 
-/// [`printable`], but for the newlines of a text of several lines.
+/// Escapes as [`printable`] does, except newlines.
 pub(crate) fn printable_lines(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| c != '\n' && is_unprintable(c)) {
         return Cow::Borrowed(text);
@@ -69,7 +68,8 @@ pub(crate) fn printable_lines(text: &str) -> Cow<'_, str> {
 /// Writes a result to standard output.
 ///
 /// # Errors
-/// Standard output is closed, or nobody read it for two seconds after a stop request.
+///
+/// Standard output is closed, or was not read for two seconds after a stop request.
 pub(crate) async fn print(text: String, stop: &Stop) -> Result<(), Failure> {
     let written = Arc::new(AtomicUsize::new(0));
     let progress = written.clone();
@@ -118,7 +118,7 @@ impl io::Write for LogWriter {
     }
 }
 
-/// Lines on their way to a reader who may be slow, stalled or gone.
+/// Queue of lines for a reader that may be slow, stalled or gone.
 #[derive(Debug, Default)]
 struct Log {
     waiting: Mutex<Waiting>,
@@ -129,11 +129,11 @@ struct Log {
 struct Waiting {
     lines: VecDeque<String>,
     bytes: usize,
-    /// Lines dropped since the last one that was written.
+    /// Number of lines dropped since the last one that was written.
     dropped: u64,
-    /// A line is being written.
+    /// Whether a line is being written.
     writing: bool,
-    /// Nobody reads any more.
+    /// Whether the reader is gone.
     gone: bool,
 }
 
@@ -186,7 +186,7 @@ impl Log {
 
     fn flush(&self, limit: Duration) {
         let waiting = self.lock();
-        // A reader that takes longer loses the end of the log.
+        // A slower reader loses the end of the log.
         let _ = self.changed.wait_timeout_while(waiting, limit, |waiting| {
             !waiting.gone && (waiting.writing || !waiting.lines.is_empty())
         });

@@ -40,7 +40,8 @@ pub(crate) struct Play {
 /// Plays until interrupted.
 ///
 /// # Errors
-/// The file is wrong, or the system refuses something.
+///
+/// The file is invalid, or a system error.
 pub(crate) fn run(play: Play) -> Result<(), Failure> {
     let scenario = ScenarioFile::named(&play.file).load();
     let scenario = Arc::new(scenario.map_err(|errors| Failure::Drawn(errors.render(Style::for_stderr())))?);

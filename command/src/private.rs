@@ -1,5 +1,5 @@
-//! Files and folders that belong to this user alone. Shared folders such as `/tmp` are full of other people's names: nothing
-//! is written through a link, into a folder of somebody else, or over a file that exists.
+//! Private files and folders. Shared folders such as `/tmp` contain names of other users: nothing is written through a link,
+//! into a folder of another user, or over an existing file.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use crate::{Failure, random};
 
-/// Makes a new folder `PREFIX<random>` in `parent` that only its user may enter.
+/// Creates a new folder `PREFIX<random>` in `parent` that only this user can enter.
 ///
 /// # Errors
-/// The system refuses it.
+///
+/// A system error.
 pub(crate) fn new_folder(parent: &Path, prefix: &str) -> Result<PathBuf, Failure> {
     let folder = parent.join(format!("{prefix}{}", random::word()?));
     std::fs::DirBuilder::new()
@@ -23,10 +24,11 @@ pub(crate) fn new_folder(parent: &Path, prefix: &str) -> Result<PathBuf, Failure
     Ok(folder)
 }
 
-/// Makes `folder` if it is not there, and makes sure that it belongs to this user alone.
+/// Creates `folder` if it does not exist, and checks that it is private to this user.
 ///
 /// # Errors
-/// It is a link or no folder, belongs to somebody else, or the system refuses it.
+///
+/// It is a link or not a folder, belongs to another user, or a system error.
 pub(crate) fn own_folder(folder: &Path) -> io::Result<()> {
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -40,10 +42,11 @@ pub(crate) fn own_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks that `folder` is a folder of this user, and no link to one.
+/// Checks that `folder` is a folder of this user, and not a link.
 ///
 /// # Errors
-/// It is not, or it is not there.
+///
+/// It is not, or does not exist.
 pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
     let metadata = std::fs::symlink_metadata(folder)?;
     let refused = |why: &str| {
@@ -59,11 +62,12 @@ pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes `name` in `folder` whole or not at all, readable by its user alone. Whatever has the name is replaced, never
-/// written through.
+/// Writes `name` in `folder` atomically, readable by this user only. An existing file or link is replaced, never written
+/// through.
 ///
 /// # Errors
-/// The system refuses it.
+///
+/// A system error.
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let path = folder.join(name);
     let failed = |error| Failure::System(format!("cannot write {}", path.display()), error);
@@ -76,14 +80,14 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Fa
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| std::fs::rename(&unfinished, &path));
     if written.is_err() {
-        // It may not even have been created.
+        // It may not exist.
         let _ = std::fs::remove_file(&unfinished);
     }
     written.map_err(failed)?;
     Ok(path)
 }
 
-/// Is `file` the one at `path`?
+/// Returns whether `file` is the one at `path`.
 pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
     let (Ok(ours), Ok(there)) = (file.metadata(), std::fs::symlink_metadata(path)) else {
         return false;
@@ -91,7 +95,7 @@ pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
     (ours.dev(), ours.ino()) == (there.dev(), there.ino())
 }
 
-/// The number of this process's user.
+/// Returns the user id of this process.
 pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }

@@ -1,4 +1,4 @@
-//! Randomness of the system: the only place of the command that asks for it.
+//! Randomness of the system: the only place of the command that reads it.
 
 use std::io;
 
@@ -7,7 +7,8 @@ use crate::Failure;
 /// Returns random bytes of the system.
 ///
 /// # Errors
-/// The system gives none.
+///
+/// A system error.
 pub(crate) fn bytes<const LENGTH: usize>() -> Result<[u8; LENGTH], Failure> {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes)
@@ -18,7 +19,8 @@ pub(crate) fn bytes<const LENGTH: usize>() -> Result<[u8; LENGTH], Failure> {
 /// Returns 32 random hexadecimal digits: a token, a file name.
 ///
 /// # Errors
-/// The system gives no randomness.
+///
+/// A system error.
 pub(crate) fn word() -> Result<String, Failure> {
     let bytes: [u8; 16] = self::bytes()?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -39,16 +39,18 @@ pub(crate) struct ReportArguments {
 /// Writes the report.
 ///
 /// # Errors
-/// The evidence cannot be read, or the file not be written.
+///
+/// The evidence cannot be read, or the file cannot be written.
 pub(crate) fn run(arguments: &ReportArguments) -> Result<(), Failure> {
     let runs: Result<Vec<Run>, Failure> = arguments.folders.iter().map(|folder| read(folder)).collect();
     write(&arguments.html, &html::page(&runs?))
 }
 
-/// Writes a file that was asked for.
+/// Writes a requested file.
 ///
 /// # Errors
-/// The system refuses it.
+///
+/// A system error.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)
         .map_err(|error| Failure::System(format!("cannot write {}", path.display()), error))
@@ -57,7 +59,8 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
 /// Reads the evidence and the results of one run.
 ///
 /// # Errors
-/// They cannot be read, or there is nothing.
+///
+/// They cannot be read, or do not exist.
 pub(crate) fn read(folder: &Path) -> Result<Run, Failure> {
     let wrong =
         |path: &Path, error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
@@ -88,14 +91,14 @@ pub(crate) fn read(folder: &Path) -> Result<Run, Failure> {
     })
 }
 
-/// The last part of a path that names something.
+/// Returns the last named component of a path.
 fn name(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let last = whole.file_name().map(|name| name.to_string_lossy().into_owned());
     last.unwrap_or_else(|| folder.display().to_string())
 }
 
-/// `attempt-2`: 2.
+/// Returns the number of an attempt: 2 for `attempt-2`.
 fn number(attempt: &Path) -> u32 {
     let name = attempt.file_name().and_then(|name| name.to_str());
     name.and_then(|name| name.strip_prefix("attempt-")?.parse().ok())

@@ -50,13 +50,13 @@ Exit codes:
   4   nothing was judged
   70  system error, or a bug in the server";
 
-/// How long connections of a command that ended may take to be seen closed.
+/// Maximum time for the server to see the connections of an exited command closed.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// How long a command may list and watch other things before it gets to the scenario's: caches are filled one by one.
+/// Time that a command can list and watch other resources first: caches are filled one by one.
 const ASTRAY: Duration = Duration::from_secs(10);
 
-/// How long after the end nothing more can be proven: the judge's longest wait.
+/// Time after the end in which something can still be proven: the longest timeout of the judge.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
 /// Run scenarios against a command and judge its requests.
@@ -146,7 +146,7 @@ pub(crate) enum Format {
     Junit,
 }
 
-/// Every setting.
+/// Value for all settings.
 const ALL: &str = "all";
 
 fn setting(text: &str) -> Result<String, String> {
@@ -166,32 +166,32 @@ enum Profile {
     Full,
 }
 
-/// One scenario, played or not.
+/// Result for one scenario, played or not.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) scenario: SharedScenario,
     pub(crate) result: Result<Verdict, Skipped>,
     /// Trace line of the request that proves each contradiction; empty without one.
     pub(crate) proofs: Vec<String>,
-    /// The end of what the command printed.
+    /// Last lines of the command's output.
     pub(crate) last_words: Vec<String>,
     pub(crate) took: Duration,
-    /// A stop was requested.
+    /// Whether a stop was requested.
     pub(crate) interrupted: bool,
-    /// When and how it ended.
+    /// Time and reason of the end.
     pub(crate) end: Option<(Duration, String)>,
-    /// Requests that came.
+    /// Number of requests.
     pub(crate) requests: usize,
-    /// Every record as a line, if it failed.
+    /// All records as lines, if it failed.
     pub(crate) trace: Vec<String>,
 }
 
-/// Why a scenario has no verdict.
+/// Reason why a scenario has no verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Skipped {
     /// The scenario was not played.
     Needs(Needs),
-    /// It was, and proves nothing.
+    /// It was played, and proves nothing.
     NotJudged(String),
 }
 
@@ -210,10 +210,11 @@ impl Played {
     }
 }
 
-/// Plays what is asked for.
+/// Runs the selected scenarios.
 ///
 /// # Errors
-/// A scenario is wrong or failed, or nothing could be played.
+///
+/// A scenario is invalid or failed, or nothing could be played.
 pub(crate) fn run(run: Run) -> Result<(), Failure> {
     let (scenarios, mistaken) = load(&run.scenarios);
     for errors in &mistaken {
@@ -239,7 +240,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs scenarios, `--jobs` at a time, and reports them in order.
+/// Runs scenarios, `--jobs` in parallel, and reports them in order.
 async fn play_all(
     run: &Run,
     scenarios: Vec<Loaded>,
@@ -287,7 +288,7 @@ async fn play_or_skip(
         .or_else(|| left_out.then_some(Needs::Time(time + granted)));
     let skipped = match (needed, scenario::warnings(&scenario).first()) {
         (Some(needs), _) => Some(Skipped::Needs(needs)),
-        // No client can do what never comes; what it would be accused of is the file's mistake.
+        // The expectation cannot be met by any client: a mistake of the file, not of the client.
         (None, Some(Warning { at, message, hint })) => Some(Skipped::NotJudged(format!(
             "{}:{}: {message}: {hint}",
             scenario.path.display(),
@@ -311,7 +312,7 @@ async fn play_or_skip(
     }
 }
 
-/// Does the command have every setting that the scenario needs?
+/// Returns whether the command has all settings that the scenario needs.
 fn is_configured(run: &Run, scenario: &Scenario) -> bool {
     let assumed = |key: &str| {
         run.assume_configured
@@ -433,8 +434,8 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
     })
 }
 
-/// The scenario as it is played. A client that streams its first list could meet no step that waits for a LIST; where the
-/// scenario expects one, the server refuses streaming lists, as one with the feature gate `WatchList` off does.
+/// Returns the scenario as it is played. A client that streams its first list would reach no step that waits for a LIST; if
+/// the scenario expects one, the server rejects streaming lists, as one without the feature gate `WatchList` does.
 fn staged(scenario: &Scenario, version: Option<Version>) -> Scenario {
     let mut scenario = scenario.clone();
     if let Some(version) = version {
@@ -449,7 +450,7 @@ fn staged(scenario: &Scenario, version: Option<Version>) -> Scenario {
     scenario
 }
 
-/// Completes when the command listed and watched other things, and not what the scenario is about, for some time.
+/// Completes when the command has listed and watched other resources, but not the target of the scenario, for some time.
 async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
     while !aim.borrow().is_astray() {
         heard.notified().await;
@@ -464,12 +465,12 @@ async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
     }
 }
 
-/// The command ended by itself.
+/// The command exited by itself.
 fn left(_: &Ended) -> RunEnd {
     RunEnd::ClientGone
 }
 
-/// The end of a run that was cut: what is merely missing by then proves nothing, also behind the last step.
+/// Returns the end of a run that was cut: expectations that are not met by then prove nothing, also after the last step.
 fn cut_short(scenario: &Scenario, waiting: Option<(usize, String)>, limit: Duration) -> RunEnd {
     let (step, waiting_for) =
         waiting.unwrap_or_else(|| (scenario.steps.len(), "the client to become idle".to_owned()));
@@ -483,11 +484,11 @@ fn cut_short(scenario: &Scenario, waiting: Option<(usize, String)>, limit: Durat
 /// A scenario to play.
 struct Loaded {
     scenario: SharedScenario,
-    /// Its own file was asked for, not a folder it is in.
+    /// Whether its own file was named, instead of a folder that contains it.
     named: bool,
 }
 
-/// The scenarios of files and folders, in order, and what is wrong with files that are none.
+/// Returns the scenarios of files and folders, in order, and the mistakes of invalid files.
 fn load(paths: &[PathBuf]) -> (Vec<Loaded>, Vec<LoadErrors>) {
     let (files, mut mistaken) = scenario::find(paths);
     let mut scenarios = Vec::new();

@@ -18,8 +18,8 @@ use crate::token::Tokens;
 use crate::webhooks::Called;
 use crate::{Failure, objects};
 
-/// Events of a resource that can be replayed: enough for a client that was away for a while, as on a real server, whose
-/// watch caches grow with the traffic.
+/// Events per resource that can be replayed: enough for a client that was disconnected for a while. A real watch cache grows
+/// with the traffic.
 pub(crate) const WATCH_CACHE_CAPACITY: usize = 10_000;
 
 /// Run an in-memory apiserver (no faults until you add rules).
@@ -147,7 +147,8 @@ pub(crate) fn wall_clock() -> Duration {
 /// Serves until interrupted.
 ///
 /// # Errors
-/// The objects are wrong, or the system refuses something.
+///
+/// The objects are invalid, or a system error.
 pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     let settings = ServerSettings {
         version: serve.kubernetes_version,

@@ -1,5 +1,5 @@
-//! What stands around a running server: its listeners, the kubeconfigs that lead to them, the control API, the file `ctl`
-//! finds it by, the log of what both sides do, and the signals that end it.
+//! Environment of a running server: listeners, kubeconfigs, control API, state file for `ctl`, log of requests and responses,
+//! and signals.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,19 +21,19 @@ use crate::stop::Stop;
 use crate::words::quoted;
 use crate::{Failure, output, random};
 
-/// Records of the trace that are kept at least; older ones are forgotten, so that a server may run for weeks.
+/// Minimum number of records that are kept; older ones are dropped, so that a server can run for weeks.
 pub(crate) const RECORDS_KEPT: usize = 100_000;
 
-/// Records that are heard at a time: the server stands still meanwhile.
+/// Maximum records processed at a time: the server does not run meanwhile.
 const RECORDS_AT_A_TIME: usize = 1_000;
 
-/// Turns that deliveries may take before what was recorded is heard: they may have no end.
+/// Maximum turns of deliveries before records are processed: deliveries may not end.
 const DELIVERIES_FIRST: usize = 100;
 
-/// Longest time without a call of the listener: it learns of the passing of time.
+/// Maximum interval between calls of the listener, which needs the time.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// How standard output learns where the server is.
+/// Format of the output after start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Announce {
     /// `export KUBECONFIG=…`, for a shell.
@@ -43,16 +43,16 @@ pub(crate) enum Announce {
     Json,
 }
 
-/// A server about to be served.
+/// A server before it is served.
 pub(crate) struct Stage {
     pub(crate) server: Server,
-    /// What it serves, in words.
+    /// Description of what it serves.
     pub(crate) what: String,
-    /// What it answers as.
+    /// Kubernetes version.
     pub(crate) version: Version,
-    /// The clock whose time since 1970 the server starts at; `None`: it starts at its scenario's epoch.
+    /// Clock for the time since 1970 at start; `None`: the epoch of the scenario.
     pub(crate) wall_clock: Option<fn() -> Duration>,
-    /// Where and how.
+    /// Addresses and TLS.
     pub(crate) serving: ServeOptions,
     pub(crate) control_port: u16,
     pub(crate) control_token: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Running {
     pub(crate) edge: Edge,
     listeners: Vec<(Replica, Listening)>,
     control: Option<Control>,
-    /// Where the control API is, and what it lets in.
+    /// URL and token of the control API.
     steering: (String, String),
     about: About,
     kubeconfigs: Vec<Kubeconfig>,
@@ -77,10 +77,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Listens, and leaves the files that lead there.
+    /// Listens, and writes the files for clients.
     ///
     /// # Errors
-    /// The system refuses a socket or a file.
+    ///
+    /// A system error of a socket or file.
     pub(crate) async fn open(stage: Stage, judge: Judge) -> Result<Self, Failure> {
         let secondary = stage.server.has_secondary();
         let mut listeners = vec![(Replica::Primary, listen(stage.serving.clone()).await?)];
@@ -93,7 +94,7 @@ impl Running {
         for (replica, listener) in &listeners {
             let credentials = match (&stage.serving.access, listener.authority()) {
                 (Some(access), _) => Credentials::Token(access.token.clone()),
-                // Over TLS kubectl asks for a user's name and password where its kubeconfig has nothing to show.
+                // Over TLS kubectl prompts for a user name and password if its kubeconfig has no credentials.
                 (None, Some(authority)) => Credentials::Certificate(admin(authority)?),
                 (None, None) => Credentials::None,
             };
@@ -121,7 +122,7 @@ impl Running {
                 .map(|kubeconfig| kubeconfig.path().display().to_string())
                 .collect(),
         };
-        // A server that cannot be found by `ctl` still serves, and --control finds it.
+        // A server without state file is served nevertheless; --control finds it.
         let state_file = StateFile::write(&state)
             .inspect_err(|failure| {
                 output::log(&format!(
@@ -131,7 +132,7 @@ impl Running {
             .ok();
         let steering = (control.url(), control.token().to_owned());
         let mut server = stage.server;
-        // Read where time starts: components beside the server compare its times with their own.
+        // Read when time starts: other components compare object times with their own clock.
         if let Some(wall_clock) = stage.wall_clock {
             server.starts_at(wall_clock());
         }
@@ -152,10 +153,11 @@ impl Running {
         })
     }
 
-    /// Prints where the server is on standard output, and logs addresses. A standard output that is closed does not stop the
-    /// server: its kubeconfig is logged instead.
+    /// Prints the address on standard output, and logs it. A closed standard output does not stop the server: its kubeconfig
+    /// is logged instead.
     ///
     /// # Errors
+    ///
     /// Standard output is not read, and a stop was requested.
     pub(crate) async fn introduce(&self, stop: &Stop, announce: Announce) -> Result<(), Failure> {
         let export = match announce {
@@ -187,17 +189,17 @@ impl Running {
         Ok(())
     }
 
-    /// The URL of the first replica.
+    /// Returns the URL of the first replica.
     pub(crate) fn url(&self) -> &str {
         &self.about.servers[0].1
     }
 
-    /// The file that leads clients to the first replica.
+    /// Returns the path of the kubeconfig of the first replica.
     pub(crate) fn kubeconfig(&self) -> &Path {
         self.kubeconfigs[0].path()
     }
 
-    /// Environment variables by which a process reaches the control API.
+    /// Returns the environment variables by which a process finds the control API.
     pub(crate) fn control(&self) -> [(&'static str, String); 2] {
         let (url, token) = &self.steering;
         [
@@ -206,7 +208,7 @@ impl Running {
         ]
     }
 
-    /// Serves until `stop` completes; `hear` is given every record from `from` on, in order, also those of the end.
+    /// Serves until `stop` completes; `hear` receives every record from `from` on, in order, including those of the end.
     pub(crate) async fn serve(
         &mut self,
         from: u64,
@@ -221,7 +223,7 @@ impl Running {
         let serving = futures::future::join_all(replicas.into_iter().map(|(replica, listener)| {
             let mut stopped = stopping.subscribe();
             let stop = async move {
-                // An error means that the sender is gone, and that is a stop too.
+                // An error means that the sender was dropped, which is a stop too.
                 let _ = stopped.wait_for(|stopped| *stopped).await;
             };
             listener.serve(edge.at(replica), stop)
@@ -234,7 +236,7 @@ impl Running {
         };
         let stop = async {
             stop.await;
-            // Nobody left to hear it is no failure.
+            // No receiver is left, which is fine.
             let _ = stopping.send(true);
             std::future::pending::<()>().await;
         };
@@ -250,10 +252,11 @@ impl Running {
     }
 }
 
-/// Is the server as it should be? To be asked when it was served.
+/// Checks that the server has not failed. Called after it was served.
 ///
 /// # Errors
-/// It panicked, or the edge lost it: then nothing it did proves anything.
+///
+/// It panicked, or `net` lost it: its records prove nothing.
 pub(crate) fn unbroken(edge: &Edge) -> Result<(), Failure> {
     edge.breakage()
         .map_or(Ok(()), |message| Err(Failure::Broken(message)))
@@ -262,7 +265,8 @@ pub(crate) fn unbroken(edge: &Edge) -> Result<(), Failure> {
 /// Runs `work` on a new runtime, with a handle that completes on SIGINT and SIGTERM.
 ///
 /// # Errors
-/// Those of `work`, and if there is no runtime.
+///
+/// Those of `work`, or no runtime can be created.
 pub(crate) fn block_on<T>(work: impl AsyncFnOnce(Stop) -> Result<T, Failure>) -> Result<T, Failure> {
     bear_many_connections();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -270,13 +274,12 @@ pub(crate) fn block_on<T>(work: impl AsyncFnOnce(Stop) -> Result<T, Failure>) ->
         .build()
         .map_err(|error| Failure::System("cannot start the async runtime".to_owned(), error))?;
     let done = runtime.block_on(async { work(Stop::listen()).await });
-    // A write that nobody reads must not hold the program back.
+    // A write that is not read must not block the exit.
     runtime.shutdown_background();
     done
 }
 
-/// Raises the number of files this process may have open to what the system lets it have: shells set it too low for
-/// thousands of watches.
+/// Raises the limit of open files of this process to the hard limit: the default is too low for thousands of watches.
 fn bear_many_connections() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -303,7 +306,7 @@ async fn listen(options: ServeOptions) -> Result<Listening, Failure> {
     })
 }
 
-/// How a scenario is served: as it says, and over TLS if that is asked for.
+/// Returns how to serve a scenario: by its settings, and over TLS if requested.
 pub(crate) fn serving(settings: &ServerSettings, tls: bool) -> ServeOptions {
     let options = ServeOptions::for_scenario(settings);
     let asked = tls.then(TlsOptions::default);
@@ -313,7 +316,7 @@ pub(crate) fn serving(settings: &ServerSettings, tls: bool) -> ServeOptions {
     }
 }
 
-/// Hands on every record as it comes. Never ends by itself.
+/// Passes on every record. Does not return.
 async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Record])) {
     loop {
         let stirred = edge.stirred();
@@ -322,11 +325,11 @@ async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, 
             if !hear_some(edge, heard, hear) {
                 break;
             }
-            // Nor must a long story keep anybody waiting.
+            // Long histories must not block other tasks.
             tokio::task::yield_now().await;
         }
         if tokio::time::timeout(SILENCE, stirred).await.is_err() {
-            // What was left open may prove something by staying so.
+            // Open responses can prove something at the end.
             hear(edge.elapsed(), &[]);
         }
     }
@@ -342,7 +345,7 @@ async fn let_deliveries_go_first(edge: &Edge) {
     }
 }
 
-/// Hands on some records, if there are any.
+/// Passes on some records, if there are any.
 fn hear_some(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Record])) -> bool {
     edge.read_records(*heard, |records| {
         let records = &records[..records.len().min(RECORDS_AT_A_TIME)];
@@ -354,7 +357,7 @@ fn hear_some(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Rec
     })
 }
 
-/// A certificate of someone who may do everything.
+/// Returns a certificate of an administrator.
 fn admin(authority: &Authority) -> Result<Identity, Failure> {
     let identity = authority.client("admin", Some(ADMINS));
     identity.map_err(|error| {

@@ -1,4 +1,4 @@
-//! How `ctl` finds a running server: a small file a server leaves for as long as it runs, readable by its user alone.
+//! State files, by which `ctl` finds a running server. They exist while a server runs, and are readable by its user only.
 
 use std::path::{Path, PathBuf};
 
@@ -8,46 +8,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Failure, kubeconfig, private};
 
-/// What a running server says of itself.
+/// A running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct State {
-    /// Its process.
+    /// Process id.
     pub(crate) pid: u32,
-    /// Where its control API is.
+    /// URL of the control API.
     pub(crate) control: String,
-    /// What the control API lets in.
+    /// Token of the control API.
     pub(crate) token: String,
-    /// Where its clients find it.
+    /// URL of the server.
     pub(crate) server: String,
-    /// What it serves, in words.
+    /// Description of what it serves.
     pub(crate) what: String,
-    /// The kubeconfigs that lead to it.
+    /// Paths of its kubeconfigs.
     #[serde(default)]
     pub(crate) kubeconfigs: Vec<String>,
 }
 
 impl State {
-    /// One process may run several servers, each with its own control API.
+    /// One process can run several servers, each with its own control API.
     fn file_name(&self) -> String {
         let port = self.control.rsplit_once(':').map_or("", |(_, port)| port);
         format!("{}-{port}.json", self.pid)
     }
 }
 
-/// The file, removed with this value.
+/// The state file, removed on drop.
 #[derive(Debug)]
 pub(crate) struct StateFile(PathBuf);
 
 impl StateFile {
-    /// Writes it.
+    /// Writes the file.
     ///
     /// # Errors
-    /// The folder cannot be made or written to, or is not this user's own.
+    ///
+    /// The folder cannot be created or written to, or is not private to this user.
     pub(crate) fn write(state: &State) -> Result<Self, Failure> {
         let folder = folder();
         if let Some(parent) = folder.parent() {
-            // XDG_RUNTIME_DIR may name a folder that nobody has made. If it cannot be made, the next line reports it.
+            // The folder in XDG_RUNTIME_DIR may not exist. If it cannot be created, the next line reports it.
             drop(std::fs::create_dir_all(parent));
         }
         private::own_folder(&folder)
@@ -65,10 +66,10 @@ impl Drop for StateFile {
     }
 }
 
-/// The servers that say they run, in order of their processes. Some may have died without a word.
+/// Returns the servers with a state file, in order of process ids. Some may have been killed.
 pub(crate) fn running() -> Vec<State> {
     let folder = folder();
-    // In a folder of somebody else a file may lead anywhere.
+    // A file in a folder of another user could be a link.
     if private::check_folder(&folder).is_err() {
         return Vec::new();
     }
@@ -78,7 +79,7 @@ pub(crate) fn running() -> Vec<State> {
     let mut states: Vec<State> = files
         .filter_map(|file| {
             let file = file.ok()?;
-            // A link or a pipe is nothing a server left.
+            // State files are neither links nor pipes.
             let is_file = file.file_type().is_ok_and(|kind| kind.is_file());
             is_file.then(|| std::fs::read_to_string(file.path()).ok())?
         })
@@ -88,7 +89,7 @@ pub(crate) fn running() -> Vec<State> {
     states
 }
 
-/// Removes what servers left that were killed: their files, and the folders of their kubeconfigs.
+/// Removes the state files and kubeconfig folders of servers that were killed.
 pub(crate) fn forget_killed() {
     for state in running() {
         let pid = i32::try_from(state.pid).ok().and_then(Pid::from_raw);
@@ -101,25 +102,25 @@ pub(crate) fn forget_killed() {
                 .parent()
                 .filter(|folder| kubeconfig::is_ours(folder))
             {
-                // Another apiserver may do the same at this moment.
+                // Another process may remove it at the same time.
                 let _ = std::fs::remove_dir_all(folder);
             }
         }
     }
 }
 
-/// Forgets a server that died without a word.
+/// Removes the files of a server that was killed.
 pub(crate) fn forget(state: &State) {
-    // Somebody else may have forgotten it first.
+    // Another process may have removed it first.
     let _ = std::fs::remove_file(folder().join(state.file_name()));
 }
 
-/// The folder of these files.
+/// Returns the folder of state files.
 pub(crate) fn folder() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder).join("fake-apiserver"),
         None => {
-            // A temporary folder is shared: one for each user.
+            // The temporary folder is shared: one folder per user.
             std::env::temp_dir().join(format!("fake-apiserver-of-{}", private::user()))
         }
     }

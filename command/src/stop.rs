@@ -1,11 +1,11 @@
-//! Requests to stop: SIGINT, SIGTERM and SIGHUP, from the start of the program on, so that none is lost between two
-//! scenarios. It must not know what is stopped.
+//! Stop requests: SIGINT, SIGTERM and SIGHUP, from the start of the program on, so that none is lost between two scenarios.
+//! It must not know what is stopped.
 
 use std::io;
 
 use tokio::sync::{oneshot, watch};
 
-/// Whether the program was asked to stop.
+/// Whether a stop was requested.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop(watch::Receiver<bool>);
 
@@ -13,25 +13,25 @@ impl Stop {
     /// Listens for signals from now on. Needs a runtime.
     pub(crate) fn listen() -> Self {
         let (requested, stop) = watch::channel(false);
-        // Without a handler the system's own way of stopping a program remains.
+        // Without a handler the default action of the signal ends the program.
         let signals = signals();
         tokio::spawn(async move {
             signals.await;
-            // Nobody left to stop is no failure.
+            // No receiver is left, which is fine.
             let _ = requested.send(true);
-            // The handler stays: a sender that is gone would look the same as a request.
+            // The handler stays: a dropped sender would look like a request.
             requested.closed().await;
         });
         Self(stop)
     }
 
-    /// The same requests, and the end of standard input as one more.
+    /// Returns a handle that also completes at the end of standard input.
     pub(crate) fn or_end_of_stdin(&self) -> Self {
         let (requested, stop) = watch::channel(false);
         let (closed, ended) = oneshot::channel();
         // A blocking read ends with the process.
         std::thread::spawn(move || {
-            // An input that cannot be read has ended too.
+            // A read error means the end, too.
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
             let _ = closed.send(());
         });
@@ -41,7 +41,7 @@ impl Stop {
                 () = signals.requested() => {}
                 _ = ended => {}
             }
-            // Nobody left to stop is no failure.
+            // No receiver is left, which is fine.
             let _ = requested.send(true);
             requested.closed().await;
         });
@@ -56,7 +56,7 @@ impl Stop {
         }
     }
 
-    /// Was a stop requested?
+    /// Returns whether a stop was requested.
     pub(crate) fn is_requested(&self) -> bool {
         *self.0.borrow()
     }
@@ -95,7 +95,7 @@ fn signals() -> impl Future<Output = ()> {
     }
 }
 
-/// `nohup` starts a program with SIGHUP ignored, and means it.
+/// `nohup` starts a program with SIGHUP ignored, which must stay so.
 #[cfg(unix)]
 fn hangup_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Bearer tokens of the served API: from a file, the environment or the command line, which every user of the machine can
-//! read in the list of processes.
+//! Bearer tokens of the served API: from a file, the environment or the command line, which all users of the machine can read
+//! in the process list.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use fake_apiserver::api::Access;
 
 use crate::{Failure, random};
 
-/// No file with a token is larger.
+/// Maximum size of a token file.
 const BYTES_MAX: usize = 64 << 10;
 
 /// Bearer tokens.
@@ -45,9 +45,10 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Who is let in; `None`: everybody.
+    /// Returns the accepted tokens; `None`: no authentication.
     ///
     /// # Errors
+    ///
     /// A file cannot be read, or a token cannot be sent in a header.
     pub(crate) fn access(self) -> Result<Option<Access>, Failure> {
         let token = chosen("token", self.token, self.token_file.as_deref())?;
@@ -85,7 +86,7 @@ fn chosen(flag: &str, given: Option<String>, file: Option<&Path>) -> Result<Opti
     if fits {
         Ok(Some(token))
     } else {
-        // Never the token itself: it may be printed into a log.
+        // Without the token itself: the message may be logged.
         Err(Failure::Usage(format!(
             "the token of --{flag} must be visible ASCII without spaces, and not empty, because it is sent in a header"
         )))

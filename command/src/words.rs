@@ -1,10 +1,10 @@
-//! Words as a shell takes them, and times as people write them.
+//! Shell quoting, and durations in the format of scenario files.
 
 use std::time::Duration;
 
 use fake_apiserver::scenario::duration;
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -14,10 +14,11 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Parses a duration as scenario files have it: `250ms`, `5s`, `2m`, `1h`.
+/// Parses a duration in the format of scenario files: `250ms`, `5s`, `2m`, `1h`.
 ///
 /// # Errors
-/// It is none.
+///
+/// The text is not a duration.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     duration(text).ok_or_else(|| "expected a whole number and a unit (ms, s, m or h), such as 5s".to_owned())
 }

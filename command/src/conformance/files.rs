@@ -12,7 +12,7 @@ use super::Conformance;
 use crate::report::{self, RESULTS};
 use crate::{Failure, output};
 
-/// Reports beside the one on standard output.
+/// Reports in addition to the one on standard output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reports")]
 pub(super) struct Files {
@@ -47,9 +47,10 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Writes what was asked for.
+    /// Writes the requested reports.
     ///
     /// # Errors
+    ///
     /// A file cannot be written.
     pub(super) fn write(
         &self,
@@ -77,7 +78,7 @@ impl Files {
             }
         }
         if let Some(folder) = &arguments.evidence {
-            // Nothing was kept if every test passed: the results are evidence too.
+            // Without kept evidence the folder does not exist: the results are evidence too.
             std::fs::create_dir_all(folder).map_err(|error| {
                 Failure::System(format!("cannot create the directory {}", folder.display()), error)
             })?;
@@ -91,11 +92,11 @@ impl Files {
 }
 
 impl Files {
-    /// Files of the client's repository, as paths from its root.
+    /// Returns the paths of files of the client's repository, relative to its root.
     fn anchors(&self, arguments: &Conformance) -> Anchors {
         let named = || {
             let words = arguments.command.iter().map(Path::new);
-            // An installed program is no file of the repository, nor is one that was built in it.
+            // An installed program is not a file of the repository, nor is a build output in it.
             let mut own = words.filter(|word| word.is_relative() && is_text(word));
             own.next().map(Path::to_owned)
         };
@@ -106,14 +107,14 @@ impl Files {
     }
 }
 
-/// Does a file begin as text does?
+/// Returns whether the file begins with text.
 fn is_text(file: &Path) -> bool {
     let mut start = Vec::new();
     let read = std::fs::File::open(file).and_then(|file| file.take(256).read_to_end(&mut start));
     read.is_ok() && !start.contains(&0) && file.is_file()
 }
 
-/// The path of a file from the root of the repository; `None`: it is elsewhere.
+/// Returns the path of a file relative to the root of the repository; `None` if it is outside.
 fn from_root(file: &Path) -> Option<String> {
     let workspace = std::env::var_os("GITHUB_WORKSPACE").filter(|path| !path.is_empty());
     let root = match workspace {

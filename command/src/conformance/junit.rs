@@ -10,7 +10,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite
 use super::Test;
 use crate::Failure;
 
-/// The report: a suite, a case a test, one more for each stale entry.
+/// Returns the report: one suite, with a test case for each test and for each stale entry.
 pub(super) fn xml(tests: &[Test], hello: &Hello, stale: &[String]) -> Result<String, Failure> {
     let client = format!("{} {}", hello.client.name, hello.client.version);
     let mut suite = TestSuite::new(client.as_str());

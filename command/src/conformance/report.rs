@@ -1,4 +1,4 @@
-//! What `conformance` prints: progress on a terminal, a line a test, failures explained, and a summary.
+//! Output of `conformance`: progress on a terminal, a line per test, explanations of failures, and a summary.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -21,16 +21,16 @@ use crate::stop::Stop;
 use crate::words::quoted;
 use crate::{Failure, output};
 
-/// Contradictions explained of one test; more are counted.
+/// Maximum contradictions explained per test; others are counted.
 const SHOWN: usize = 3;
 
-/// Prints as tests end.
+/// Prints results as tests end.
 pub(super) struct Report<'a> {
     arguments: &'a Conformance,
     hello: &'a Hello,
     of: usize,
     over: usize,
-    /// Standard error is a terminal: progress is drawn there.
+    /// Whether standard error is a terminal, on which progress is drawn.
     moves: bool,
     colour: bool,
 }
@@ -48,7 +48,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The first line: what is tested.
+    /// Prints the first line: the client under test.
     pub(super) async fn begins(&self, stop: &Stop) -> Result<(), Failure> {
         self.moves();
         match self.arguments.format {
@@ -76,12 +76,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// A test is over.
+    /// Prints the result of a test.
     pub(super) async fn tells(&mut self, test: &Test, stop: &Stop) -> Result<(), Failure> {
         self.over += 1;
         if self.moves {
             output::log_raw("\r\x1b[K");
-            // Both may be the same terminal: in order.
+            // Both may be the same terminal: keep the order.
             output::flush_log();
         }
         match self.arguments.format {
@@ -92,7 +92,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// All are over, or the run was interrupted.
+    /// Prints the summary when all tests have ended, or the run was interrupted.
     pub(super) async fn ends(
         &self,
         tests: &[Test],
@@ -213,7 +213,7 @@ impl<'a> Report<'a> {
         let _ = writeln!(text, "  rerun  {}", self.again(&test.scenario.id));
     }
 
-    /// The command that runs a test again.
+    /// Returns the command that repeats a test.
     fn again(&self, id: &str) -> String {
         let command: Vec<String> = self.arguments.command.iter().map(|word| quoted(word)).collect();
         let paths = self
@@ -232,7 +232,7 @@ impl<'a> Report<'a> {
         )
     }
 
-    /// All results, as values.
+    /// Returns all results as values.
     pub(super) fn results(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Results {
         Results {
             tests: tests.iter().map(|test| self.result(test)).collect(),
@@ -306,7 +306,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// The last line of JSON. Without it the output is not complete.
+    /// Returns the last line of JSON. Output without it is incomplete.
     fn footer(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Footer {
         let kept = |level: Level| {
             let tally = tally(level, &judged(tests), self.arguments.edition);
@@ -349,7 +349,7 @@ fn is_bad(standing: Standing) -> bool {
     }
 }
 
-/// The last line: what the exit code means.
+/// Returns the last line: the meaning of the exit code.
 fn ending(code: u8, interrupted: bool) -> String {
     let why = match code {
         _ if interrupted => "interrupted",
@@ -432,7 +432,7 @@ fn attempt(attempt: &Attempt) -> AttemptResult {
     }
 }
 
-/// A line with what a terminal would obey escaped, but for its newline.
+/// Escapes control characters in a line, except its newline.
 fn printable_line(line: &str) -> String {
     format!("{}\n", printable(line.trim_end_matches('\n')))
 }

@@ -1,4 +1,4 @@
-//! Which scenarios are run: the built-in ones or those of paths, by prefix and shard; and which of them are not played.
+//! Selection of scenarios: the built-in ones or those of paths, by prefix and shard; and those that are not played.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,7 +17,7 @@ use super::{Conformance, Profile};
 use crate::built_in::SCENARIOS as BUILT_IN;
 use crate::{Failure, output};
 
-/// The scenarios to run.
+/// The selected scenarios.
 pub(super) struct Selected {
     pub(super) tests: Vec<Test>,
     /// Ids before the selection.
@@ -25,12 +25,12 @@ pub(super) struct Selected {
 }
 
 impl Selected {
-    /// Is there a scenario of that id, selected or not?
+    /// Returns whether a scenario of that id exists, selected or not.
     pub(super) fn exists(&self, id: &str) -> bool {
         self.known.contains(id) || BUILT_IN.iter().any(|(built_in, ..)| *built_in == id)
     }
 
-    /// Why there is nothing to run.
+    /// Returns why there is nothing to run.
     pub(super) fn nothing(&self, arguments: &Conformance) -> String {
         let groups: BTreeSet<&str> = self.known.iter().filter_map(|id| id.split('/').next()).collect();
         let groups: Vec<&str> = groups.into_iter().collect();
@@ -46,9 +46,10 @@ impl Selected {
     }
 }
 
-/// Loads and selects.
+/// Loads and selects scenarios.
 ///
 /// # Errors
+///
 /// A file has mistakes; all of them are printed.
 pub(super) fn select(arguments: &Conformance) -> Result<Selected, Failure> {
     let all = if arguments.scenarios.is_empty() {
@@ -106,10 +107,11 @@ fn of_paths(arguments: &Conformance) -> Result<Vec<Test>, Failure> {
     }
 }
 
-/// The file of a scenario: of a built-in one, the text that is part of this program.
+/// Returns the text of a scenario file, or of a built-in scenario.
 ///
 /// # Errors
-/// It cannot be read any more.
+///
+/// The file cannot be read any more.
 pub(super) fn text(arguments: &Conformance, scenario: &Scenario) -> io::Result<String> {
     let built_in = BUILT_IN.iter().find(|(id, ..)| *id == scenario.id);
     match built_in.filter(|_| arguments.scenarios.is_empty()) {
@@ -118,7 +120,7 @@ pub(super) fn text(arguments: &Conformance, scenario: &Scenario) -> io::Result<S
     }
 }
 
-/// Of a file, the time that the built-in scenario of its id needs.
+/// Returns the time that the built-in scenario of this id takes, for scenarios from files too.
 fn reference(id: &str) -> Duration {
     let built_in = BUILT_IN.iter().find(|(built_in, ..)| *built_in == id);
     built_in.map_or(Duration::ZERO, |(_, _, reference_ms)| {
@@ -126,7 +128,7 @@ fn reference(id: &str) -> Duration {
     })
 }
 
-/// Why a test is not played, if it is not; no process is started for it.
+/// Returns why a test is not played; no process is started for it. `None`: it is played.
 pub(super) fn left_out(
     arguments: &Conformance,
     Test { scenario, reference }: &Test,
@@ -135,7 +137,7 @@ pub(super) fn left_out(
     if let Err(why) = fit::start(scenario, hello) {
         return Some((Outcome::Unsupported, why));
     }
-    // No client can do what never comes; what it would be accused of is the file's mistake.
+    // The expectation cannot be met by any client: a mistake of the file, not of the client.
     if let Some(Warning { at, message, hint }) = scenario::warnings(scenario).first() {
         let path = scenario.path.display();
         return Some((

@@ -1,4 +1,4 @@
-//! Answers of the control API: JSON, one shape for everything that is refused.
+//! Responses of the control API: JSON, with one format for all errors.
 
 use std::convert::Infallible;
 
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::check::listed;
 
-/// An answer: whole, or as long as the client likes.
+/// A response, complete or streaming.
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// Why a request is refused: what is wrong, and what to do next.
+/// An error: what is wrong, and what to do next.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: u16,
@@ -46,7 +46,7 @@ impl Refusal {
         self
     }
 
-    /// 400, with every mistake of a text and its place.
+    /// 400, with all mistakes of a text and their positions.
     pub(super) fn mistakes(errors: &LoadErrors) -> Self {
         let mistakes = listed(errors);
         let first = errors.errors().first();
@@ -89,7 +89,7 @@ impl Refusal {
     }
 }
 
-/// A whole answer, with a newline at its end.
+/// Returns a complete response, with a newline at its end.
 pub(super) fn json_answer(status: u16, value: &Value) -> Answer {
     let mut answer = Response::new(Full::new(Bytes::from(format!("{value:#}\n"))).boxed_unsync());
     *answer.status_mut() = StatusCode::from_u16(status).expect("our own statuses are statuses");
@@ -99,7 +99,7 @@ pub(super) fn json_answer(status: u16, value: &Value) -> Answer {
     answer
 }
 
-/// Is the method one of these?
+/// Checks that the method is one of `methods`.
 pub(super) fn allowed(method: &Method, methods: &[Method]) -> Result<(), Refusal> {
     if methods.contains(method) {
         return Ok(());
@@ -112,7 +112,7 @@ pub(super) fn allowed(method: &Method, methods: &[Method]) -> Result<(), Refusal
     })
 }
 
-/// Does the request carry the token? How long the comparison takes says nothing of where the two differ.
+/// Checks the token of a request, in constant time.
 pub(super) fn authenticated(headers: &HeaderMap, token: &str) -> Result<(), Refusal> {
     let sent = headers
         .get(AUTHORIZATION)

@@ -1,9 +1,9 @@
-//! The control API described for machines: OpenAPI 3.1, with the schemas the texts are checked against.
+//! OpenAPI 3.1 description of the control API, with the schemas by which bodies are validated.
 
 use fake_apiserver::scenario::control_schemas;
 use serde_json::{Value, json};
 
-/// The document.
+/// Returns the document.
 pub(crate) fn document() -> Value {
     let (rule, wait) = control_schemas();
     let (rule, rule_parts) = parted(rule);
@@ -71,7 +71,7 @@ pub(crate) fn document() -> Value {
     })
 }
 
-/// A schema and the parts it refers to, all of which are to stand under `components`.
+/// Splits a schema from its definitions, which belong under `components`.
 fn parted(schema: Value) -> (Value, serde_json::Map<String, Value>) {
     let text = schema
         .to_string()

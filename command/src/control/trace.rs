@@ -1,4 +1,4 @@
-//! `GET /v1/trace`: the records as they come, one a line, as JSON or as text.
+//! `GET /v1/trace`: a stream of records, one per line, as JSON or text.
 
 use std::convert::Infallible;
 
@@ -14,17 +14,17 @@ use hyper::body::Frame;
 
 use super::answer::{Answer, Refusal};
 
-/// Records written at a time.
+/// Maximum records per chunk.
 const CHUNK: usize = 500;
 
-/// How records are written.
+/// Format of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Json,
     Text,
 }
 
-/// Answers with the records from `since` on; with `follow` the answer never ends by itself.
+/// Returns the records from `since` on; with `follow` the response does not end.
 pub(super) fn follow(edge: Edge, query: &str) -> Result<Answer, Refusal> {
     let (mut since, mut follows, mut format) = (0_u64, false, Format::Json);
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {

@@ -1,4 +1,4 @@
-//! `POST /v1/wait`: the fence of a test. It ends when the trace shows what is waited for, and never by guessing a time.
+//! `POST /v1/wait`: waits until the trace fulfils a condition, so that tests need no sleeps.
 
 use fake_apiserver::net::{Edge, SteerError};
 use fake_apiserver::record::Record;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::answer::{Answer, Refusal, json_answer};
 
-/// Waits. Answers with the record that was waited for, or with 504 and the last request.
+/// Waits. Responds with the matching record, or with 504 and the last request.
 pub(super) async fn wait(edge: Edge, text: &str) -> Result<Answer, Refusal> {
     match edge.wait_for(text).await {
         Ok(record) => Ok(met_by(&record)),

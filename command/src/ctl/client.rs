@@ -1,4 +1,4 @@
-//! One request to a control API at a time.
+//! Client of a control API, one request at a time.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use super::refusal;
 use crate::Failure;
 
-/// A control API, and the right to use it.
+/// URL and token of a control API.
 #[derive(Debug)]
 pub(crate) struct Client {
     authority: String,
@@ -23,7 +23,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// `None`: that is no address.
+    /// Returns a client; `None` if `url` is not valid.
     pub(crate) fn to(url: &str, token: &str) -> Option<Self> {
         let authority = url.strip_prefix("http://")?.trim_end_matches('/');
         authority.rsplit_once(':')?.1.parse::<u16>().ok()?;
@@ -49,7 +49,7 @@ impl Client {
         self.json(Method::DELETE, path, "").await
     }
 
-    /// Hands on what comes, as it comes.
+    /// Passes on the response as it is received.
     pub(super) async fn stream(
         &self,
         path: &str,
@@ -61,7 +61,7 @@ impl Client {
         }
         let mut body = answer.into_body();
         while let Some(frame) = body.frame().await {
-            // A server that goes takes the stream with it: that is its end.
+            // A server that exits ends the stream.
             let Ok(frame) = frame else { break };
             if let Some(bytes) = frame.data_ref() {
                 hand_on(bytes)?;

@@ -1,11 +1,11 @@
-//! From flags to rules, and from answers to lines.
+//! Flags as rules, and responses as lines.
 
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-/// What a real apiserver says of a version it has forgotten.
+/// Message of kube-apiserver for a resourceVersion that is too old.
 pub(super) const TOO_OLD: &str = "The resourceVersion for the provided watch is too old.";
 
 /// Requests and watches to match: all given conditions must hold.
@@ -96,7 +96,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The rule that does it.
+    /// Returns the rule with this action.
     pub(super) fn rule(self, action: &str, argument: Option<&str>) -> String {
         let from = From {
             resource: self.resource,
@@ -167,7 +167,7 @@ impl TraceFormat {
     }
 }
 
-/// A rule of one action; `kind`: the request it waits for.
+/// Returns a rule with one action; `kind`: the request it waits for.
 pub(super) fn rule(from: &From, kind: Option<&str>, times: u32, action: Value) -> String {
     let mut rule = Map::new();
     let from = from.json();
@@ -182,7 +182,7 @@ pub(super) fn rule(from: &From, kind: Option<&str>, times: u32, action: Value) -
     Value::Object(rule).to_string()
 }
 
-/// A scripted answer with a Status.
+/// Returns a scripted response with a Status.
 pub(super) fn reply(
     status: u16,
     reason: Option<String>,
@@ -191,7 +191,7 @@ pub(super) fn reply(
 ) -> Value {
     let mut reply = Map::new();
     reply.insert("status".to_owned(), json!(status));
-    // kubectl prints the message and nothing else.
+    // kubectl prints only the message.
     let message = message.or_else(|| {
         let status = http::StatusCode::from_u16(status).ok()?;
         let words = status.canonical_reason()?;
@@ -213,7 +213,7 @@ pub(super) fn reply(
     json!({ "reply": reply })
 }
 
-/// 410 as an event, and the end of the stream behind it, as a real apiserver sends it.
+/// Returns the action for a 410 as an event, after which the stream ends, as in kube-apiserver.
 pub(super) fn expired_event() -> Value {
     json!([
         {"error": {"code": 410, "reason": "Expired", "message": TOO_OLD}},
@@ -221,7 +221,7 @@ pub(super) fn expired_event() -> Value {
     ])
 }
 
-/// A bookmark now.
+/// Returns the action for a bookmark.
 pub(super) fn bookmark(version: Option<String>) -> Value {
     match version {
         Some(version) => json!({ "bookmark": { "rv": version } }),
@@ -229,7 +229,7 @@ pub(super) fn bookmark(version: Option<String>) -> Value {
     }
 }
 
-/// A map may be written without its braces, which shells need quoted; a word alone is a rule already.
+/// Adds braces to a map without them, which need no quotes in a shell; a single word is a rule already.
 pub(super) fn braced(text: &str) -> String {
     let text = text.trim();
     let flow = text.contains(": ") || text.contains(":{");
@@ -240,7 +240,7 @@ pub(super) fn braced(text: &str) -> String {
     }
 }
 
-/// What came of a rule.
+/// Formats the result of adding a rule.
 pub(super) fn made(made: &Value) -> String {
     if let Some(done) = made.get("done").and_then(Value::as_str) {
         let streams = made["streams"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -254,7 +254,7 @@ pub(super) fn made(made: &Value) -> String {
     rules(&Value::Array(vec![made["rule"].clone()]), "active")
 }
 
-/// Rules, one a line.
+/// Formats rules, one per line.
 pub(super) fn rules(rules: &Value, how: &str) -> String {
     let list = rules.as_array().map(Vec::as_slice).unwrap_or_default();
     if list.is_empty() {
@@ -284,7 +284,7 @@ pub(super) fn rules(rules: &Value, how: &str) -> String {
     lines
 }
 
-/// Open answers, one a line.
+/// Formats open responses, one per line.
 pub(super) fn streams(answer: &Value) -> String {
     let list = answer["streams"]
         .as_array()
@@ -314,7 +314,7 @@ pub(super) fn streams(answer: &Value) -> String {
     lines
 }
 
-/// What is running, and how to reach it.
+/// Formats the status of a server, and how to reach it.
 pub(super) fn status(state: &Value, token: &str) -> String {
     let mut lines = String::new();
     let word = |key: &str| state.get(key).and_then(Value::as_str).unwrap_or_default();

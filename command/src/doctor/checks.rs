@@ -1,23 +1,22 @@
-//! What the facts mean for a user of a server: one finding per check, with a level and a remedy. It must not look at the
-//! machine.
+//! Checks of the facts: one finding per check, with a level and a remedy. It must not access the machine.
 
 use std::io::ErrorKind;
 
 use super::facts::{Control, Facts, FolderUse, Kubeconfig, Loopback};
 
-/// Minor versions of kubectl within one of those that are served (1.33 to 1.36): what Kubernetes supports.
+/// Minor versions of kubectl that Kubernetes supports: within one of those that are served (1.33 to 1.36).
 const KUBECTL: std::ops::RangeInclusive<u32> = 32..=37;
 
-/// Open files below which a few hundred watches use up the limit: each is a connection.
+/// Limit of open files below which a few hundred watches can reach it: each uses a connection.
 const OPEN_FILES_MIN: u64 = 1024;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Ok,
     /// Some clients or uses are affected.
     Warn,
-    /// Nothing works until it is repaired.
+    /// Nothing works until it is fixed.
     Fail,
 }
 
@@ -37,11 +36,11 @@ pub(super) struct Finding {
     pub(super) check: &'static str,
     pub(super) level: Level,
     pub(super) message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub(super) remedy: Option<String>,
 }
 
-/// Every check, in the order in which a client would meet the problem.
+/// Returns the findings of all checks, in the order in which a client would encounter the problems.
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let mut findings = vec![
         ok(
@@ -160,7 +159,7 @@ fn proxy(facts: &Facts) -> Finding {
     )
 }
 
-/// Does `NO_PROXY` exclude 127.0.0.1 for all clients? `localhost` does not: clients compare names.
+/// Returns whether `NO_PROXY` excludes 127.0.0.1 for all clients. `localhost` does not: clients compare names.
 fn spares_loopback(no_proxy: &str) -> bool {
     let entries = no_proxy.split([',', ' ']).map(str::trim);
     entries
@@ -217,7 +216,7 @@ fn kubectl(minor: &Result<u32, String>) -> Finding {
             format!("kubectl 1.{minor} is more than one minor away from every version that is served"),
             "install kubectl 1.33 to 1.36".to_owned(),
         ),
-        // Only people use it.
+        // Only users run it.
         Err(error) => ok("kubectl", format!("no kubectl ({error}); nothing needs it")),
     }
 }

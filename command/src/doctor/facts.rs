@@ -1,5 +1,5 @@
-//! The facts `doctor` decides from, read from this machine: environment, sockets, folders, limits, `kubectl`. It must not
-//! know which of them is a problem.
+//! Facts about this machine for `doctor`: environment, sockets, folders, limits, `kubectl`. It must not know which of them
+//! are problems.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
@@ -12,10 +12,10 @@ use serde::Deserialize;
 use crate::ctl::client::Client;
 use crate::{private, state};
 
-/// How long a server has to accept a connection or to answer.
+/// Timeout of a server for accepting a connection, and for a response.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Variables that name a proxy, as clients read them.
+/// Proxy variables that clients read.
 const PROXIES: [&str; 6] = [
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -25,78 +25,78 @@ const PROXIES: [&str; 6] = [
     "all_proxy",
 ];
 
-/// What `doctor` knows of the machine. Errors are texts: they are only shown.
+/// Facts about the machine. Errors are texts, because they are only printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// Port that was asked for; 0: any.
+    /// Requested port; 0: any.
     pub(super) port: u16,
-    /// A connection to a listener on that port came through; otherwise why not.
+    /// Result of connecting to a listener on that port.
     pub(super) loopback: Result<(), Loopback>,
-    /// The kubeconfig that clients read by default.
+    /// Kubeconfig that clients read by default.
     pub(super) kubeconfig: Kubeconfig,
-    /// Names of the proxy variables that are set. Their values may have passwords.
+    /// Names of proxy variables that are set. Their values can contain passwords.
     pub(super) proxies: Vec<String>,
     /// `NO_PROXY`, or `no_proxy`.
     pub(super) no_proxy: String,
     /// Hard limit of open files; `None`: unlimited.
     pub(super) open_files: Option<u64>,
-    /// Folders that are written to: what for, path, and why it cannot be.
+    /// Folders that must be writable: use, path, and the error if it is not.
     pub(super) folders: Vec<(FolderUse, PathBuf, Option<String>)>,
-    /// Minor version of kubectl (1.x), or why there is none.
+    /// Minor version of kubectl (1.x), or the reason why there is none.
     pub(super) kubectl: Result<u32, String>,
-    /// The control API of the environment, if it names one.
+    /// Control API in the environment.
     pub(super) control: Option<Control>,
-    /// Servers that left a state file, with what they serve, and whether they accept connections.
+    /// Servers with a state file: description, and whether they accept connections.
     pub(super) running: Vec<(String, bool)>,
 }
 
 /// Why a port of the loopback interface cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Loopback {
-    /// The port cannot be bound.
+    /// Error of binding the port.
     Bind(io::ErrorKind, String),
-    /// A connection to it does not arrive.
+    /// Error of a connection to it.
     Connect(String),
 }
 
-/// A folder's use.
+/// Use of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FolderUse {
     /// Kubeconfigs.
     Temporary,
     /// State files, by which `ctl` finds servers.
     State,
-    /// The home folder, where kubectl keeps its discovery cache.
+    /// Home folder, with the discovery cache of kubectl.
     Home,
 }
 
-/// Which kubeconfig a client reads that is given none.
+/// Kubeconfig that clients read by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kubeconfig {
     /// `KUBECONFIG` is not set and there is no default file.
     None,
-    /// `KUBECONFIG` names no file that exists.
+    /// The file in `KUBECONFIG` does not exist.
     Missing(String),
     /// It cannot be read.
     Broken(String, String),
-    /// It leads to this server.
+    /// Its current context has this server.
     Leads {
-        /// `KUBECONFIG` is set.
+        /// Whether `KUBECONFIG` is set.
         by_variable: bool,
         /// URL of the server of the current context.
         url: String,
-        /// It is an address of the loopback interface.
+        /// Whether it is a loopback address.
         is_local: bool,
-        /// It accepts connections. Only looked at where it is local.
+        /// Whether it accepts connections. Checked only if it is local.
         accepts: bool,
     },
 }
 
-/// The control API that the environment names.
+/// Control API in the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Control {
     pub(super) url: String,
-    /// Version of the server that answered, or why none did.
+    /// Version of the server, or the reason why it did not respond.
     pub(super) version: Result<String, String>,
 }
 
@@ -184,7 +184,7 @@ fn kubeconfig() -> Kubeconfig {
             Kubeconfig::Missing(value.to_string_lossy().into_owned())
         });
     }
-    // As clients merge them: the first file with a value wins.
+    // Merged as clients do: the first file with a value takes precedence.
     let mut merged = File::default();
     for path in there {
         let read = std::fs::read_to_string(path)
@@ -234,7 +234,7 @@ impl File {
     }
 }
 
-/// `host:port` of a URL.
+/// Returns `host:port` of a URL.
 fn host_of(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let host = rest.split('/').next().filter(|host| !host.is_empty())?;
@@ -259,7 +259,7 @@ fn accepts(host: &str) -> bool {
 
 fn folders() -> Vec<(FolderUse, PathBuf, Option<String>)> {
     let state = state::folder();
-    // What `serve` would make is looked for where it would be made.
+    // The nearest existing parent is checked in place of a folder that `serve` would create.
     let state = state
         .ancestors()
         .find(|folder| folder.exists())
@@ -279,7 +279,7 @@ fn folders() -> Vec<(FolderUse, PathBuf, Option<String>)> {
         .collect()
 }
 
-/// Why nothing can be created in a folder, if nothing can.
+/// Returns the error of creating a file in a folder; `None` if it succeeds.
 fn unwritable(folder: &Path) -> Option<String> {
     match private::new_folder(folder, ".fake-apiserver-doctor-") {
         Err(failure) => Some(failure.to_string()),
@@ -325,7 +325,7 @@ async fn version(client: &Client) -> Result<String, String> {
         .ok_or_else(|| "what answers is no fake-apiserver".to_owned())
 }
 
-/// A variable that is set and not empty.
+/// Returns a variable that is set and not empty.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

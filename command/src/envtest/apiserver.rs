@@ -1,6 +1,6 @@
-//! As `kube-apiserver`: the in-memory apiserver behind the flags of the real one, with TLS and authentication.
+//! `kube-apiserver`: the in-memory apiserver with the flags of the real one, TLS and authentication.
 //!
-//! Source: kubernetes 1.36.3 `cmd/kube-apiserver/app`; the messages and exit codes are what it printed.
+//! Source: kubernetes 1.36.3 `cmd/kube-apiserver/app`; recorded messages and exit codes.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -82,13 +82,13 @@ const EFFECTS: [(&str, &str); 16] = [
     ),
 ];
 
-/// Names the Kubernetes version to emulate, where no flag does.
+/// Environment variable with the Kubernetes version to emulate, if no flag has it.
 const VERSION: &str = "FAKE_APISERVER_KUBERNETES_VERSION";
 
 /// How long responses may continue after SIGTERM: suites stop an apiserver after each package, with watches open.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// How often the verdict so far is handed to the process that writes it if this one is killed.
+/// Interval at which the current verdict is passed to the process that writes it if this one is killed.
 const HELD_EVERY: Duration = Duration::from_millis(250);
 
 /// Version of kube-apiserver whose flags are accepted.
@@ -149,7 +149,7 @@ fn failed(failure: &Failure) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Lists the flags as kube-apiserver does, one a line: controller-runtime searches for some of them.
+/// Lists the flags as kube-apiserver does, one per line: controller-runtime searches for some of them.
 fn help() -> String {
     let table = flags::table(FLAGS);
     let mut text = "fake-apiserver as kube-apiserver: serves the Kubernetes API from memory, for tests.\n\n\
@@ -247,19 +247,19 @@ fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
     })
 }
 
-/// Hands the verdict so far to the keeper whenever something has happened, and has it written when the suite has ended without
-/// stopping this apiserver. Never ends by itself.
+/// Passes the current verdict to the keeper after each change, and has it written when the parent of this apiserver has
+/// exited without stopping it. Does not return.
 #[expect(clippy::disallowed_methods, reason = "the edge decides how often it reports")]
 async fn hold(keeper: &mut Keeper, edge: &Edge, judge: &Judge, url: &str, mut parent: Option<Pid>) {
     let (mut before, mut last) = (None, None);
     loop {
         let newest = edge.read_records(0, |records| records.last().map(|record| record.seq));
-        // Once more after the last record: the judge may not have heard it yet.
+        // Once more after the last record, which the judge may not have processed yet.
         if newest != last || last != before {
             keeper.hold(&verdict::line(url, &judge.verdict(), &left(edge), false));
         }
         (before, last) = (last, newest);
-        // The system gives another parent to a process whose own has ended.
+        // A process whose parent has exited gets another one.
         if parent != getppid() {
             parent = getppid();
             keeper.write_now();

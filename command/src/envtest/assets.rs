@@ -1,7 +1,7 @@
-//! `fake-apiserver envtest-assets`: the directory that `KUBEBUILDER_ASSETS` names, with links to this program under the names
-//! of the programs it stands in for.
+//! `fake-apiserver envtest-assets`: the directory for `KUBEBUILDER_ASSETS`, with links to this program under the names of the
+//! programs it substitutes.
 //!
-//! It must not know what the program does under those names.
+//! It must not know the behaviour under those names.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ pub(crate) struct EnvtestAssets {
 /// Creates the directory and prints its path.
 ///
 /// # Errors
-/// There is a file of somebody else in it, the system refuses it, or a file with faults has mistakes.
+///
+/// The directory contains a file of the user, a system error, or a file with faults has mistakes.
 pub(crate) fn run(arguments: &EnvtestAssets) -> Result<(), Failure> {
     Faults::from_environment().check()?;
     verdict::check_environment()?;
@@ -76,7 +77,7 @@ fn default_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf,
         .join(concat!("envtest-", env!("CARGO_PKG_VERSION"))))
 }
 
-/// Returns the first kubectl of these folders that is not a link of ours.
+/// Returns the first kubectl in these folders that is not one of our links.
 fn on_path(folders: impl Iterator<Item = PathBuf>, ours: &Path) -> Option<PathBuf> {
     folders
         .filter(|folder| folder.is_absolute() && folder.canonicalize().is_ok_and(|folder| folder != ours))
@@ -84,8 +85,8 @@ fn on_path(folders: impl Iterator<Item = PathBuf>, ours: &Path) -> Option<PathBu
         .find(|program| program.is_file())
 }
 
-/// Makes `to` a link to `program`, or a copy where there are no links. A link that is there is replaced, a file is not: it may
-/// be a real kube-apiserver.
+/// Creates a link to `program` at `to`, or a copy if links are not supported. An existing link is replaced, a file is not: it
+/// may be a real kube-apiserver.
 fn link(program: &Path, to: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::System(format!("cannot create {}", to.display()), error);
     match std::fs::symlink_metadata(to) {
@@ -100,13 +101,13 @@ fn link(program: &Path, to: &Path) -> Result<(), Failure> {
             )));
         }
     }
-    // Renamed, so that a suite that starts meanwhile finds the old link or the new one.
+    // Renamed, so that a suite that starts concurrently finds the old link or the new one.
     let unfinished = to.with_extension(random::word()?);
     let made = std::os::unix::fs::symlink(program, &unfinished)
         .or_else(|_| std::fs::copy(program, &unfinished).map(drop))
         .and_then(|()| std::fs::rename(&unfinished, to));
     if made.is_err() {
-        // It may not even have been created.
+        // It may not exist.
         let _ = std::fs::remove_file(&unfinished);
     }
     made.map_err(failed)

@@ -1,5 +1,5 @@
-//! Files of TLS and authentication that flags of kube-apiserver name: serving certificate and key, the authority of clients,
-//! tokens, keys of service accounts.
+//! Files of TLS and authentication in flags of kube-apiserver: serving certificate and key, client CA, tokens, service
+//! account keys.
 //!
 //! It must not know how they are used.
 //!
@@ -16,10 +16,10 @@ use fake_apiserver::net::tls::{Authority, Identity, check_authorities};
 
 use super::flags::Given;
 
-/// Where kube-apiserver keeps certificates by default.
+/// Default directory of certificates of kube-apiserver.
 const CERT_DIR: &str = "/var/run/kubernetes";
 
-/// Names of the service that leads to a kube-apiserver.
+/// DNS names of the service `kubernetes`.
 const SERVICE_NAMES: [&str; 3] = ["kubernetes.default.svc", "kubernetes.default", "kubernetes"];
 
 /// Returns the serving certificate and its key: the files of `--tls-cert-file` and `--tls-private-key-file`, or `apiserver.crt`
@@ -78,7 +78,8 @@ fn write_new(path: &Path, mode: u32, text: &str) -> io::Result<()> {
 /// Returns the certificates of `--client-ca-file`.
 ///
 /// # Errors
-/// The file cannot be read, or holds no certificate.
+///
+/// The file cannot be read, or contains no certificate.
 pub(super) fn client_authorities(given: &Given) -> Result<Option<String>, String> {
     let Some(file) = given.last("client-ca-file").filter(|file| !file.is_empty()) else {
         return Ok(None);
@@ -89,10 +90,11 @@ pub(super) fn client_authorities(given: &Given) -> Result<Option<String>, String
     Ok(Some(text))
 }
 
-/// Checks that the keys of service accounts can be read. Tokens are signed with a random key of this run.
+/// Checks that the service account keys can be read. Tokens are signed with a random key of this run.
 ///
 /// # Errors
-/// A file cannot be read, or holds no key or certificate.
+///
+/// A file cannot be read, or contains no key or certificate.
 pub(super) fn check_service_account_keys(given: &Given) -> Result<(), String> {
     let signing = given.list("service-account-signing-key-file");
     for file in given.list("service-account-key-file").into_iter().chain(signing) {
@@ -108,7 +110,8 @@ pub(super) fn check_service_account_keys(given: &Given) -> Result<(), String> {
 /// Returns the tokens of `--token-auth-file` and their users.
 ///
 /// # Errors
-/// The file cannot be read, or a line has less than three columns.
+///
+/// The file cannot be read, or a line has fewer than three columns.
 pub(super) fn tokens(given: &Given) -> Result<Vec<(String, User)>, String> {
     match given.last("token-auth-file").filter(|file| !file.is_empty()) {
         Some(file) => read(Path::new(file)).and_then(|text| parse_tokens(file, &text)),
@@ -142,7 +145,7 @@ fn parse_tokens(file: &str, text: &str) -> Result<Vec<(String, User)>, String> {
     Ok(tokens)
 }
 
-/// Splits a line of comma-separated values; a field in quotes may contain commas, and quotes written twice.
+/// Splits a line of comma-separated values; a quoted field can contain commas, and doubled quotes.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! As `etcd`: listens where etcd would, and reports health. It stores nothing, because the state is in the apiserver.
+//! `etcd`: listens at the addresses of etcd, and reports health. It stores nothing, because the state is in the apiserver.
 //!
 //! It must not know the apiserver.
 
@@ -24,7 +24,7 @@ use crate::stop::Stop;
 
 const FLAGS: &str = include_str!("etcd.flags");
 
-/// What etcd prints for a wrong flag, shortened to what is served here.
+/// Message of etcd for an invalid flag, shortened to the flags that are supported here.
 const USAGE: &str = "Usage:
 
   etcd [flags]
@@ -44,10 +44,10 @@ const PEER_URLS: (&str, &str) = ("listen-peer-urls", "http://localhost:2380");
 /// Version of etcd whose flags are accepted.
 const VERSION: &str = "3.6.8";
 
-/// How long nothing is accepted after that failed.
+/// Delay after a failed accept.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// The first process of a container: the system does not end it by a signal without a handler.
+/// Process id of init in a container, which a signal without a handler does not end.
 const INIT: u32 = 1;
 
 /// Runs it.
@@ -132,7 +132,7 @@ fn serve(given: &Given) -> Result<(), String> {
                 () = stop.requested() => {}
             }
         } else {
-            // As etcd, which ends itself by the signal it received (osutil.HandleInterrupts): the default of every signal.
+            // Like etcd, exits by the signal it received (osutil.HandleInterrupts), whose default action ends the process.
             serving.await;
         }
         Ok(())
@@ -173,7 +173,7 @@ async fn listen(url: &Uri) -> Result<(String, TcpListener), String> {
     Ok((address.to_string(), listener))
 }
 
-/// Serves connections for ever.
+/// Serves connections, and does not return.
 async fn accept(listener: TcpListener, is_client: bool) {
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -193,7 +193,7 @@ async fn accept(listener: TcpListener, is_client: bool) {
             let served = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .serve_connection(TokioIo::new(socket), service);
-            // A client that leaves is no failure.
+            // A client that disconnects is not an error.
             let _ = served.await;
         });
     }
@@ -208,7 +208,7 @@ async fn answered(is_client: bool, request: Request<Incoming>) -> Result<Respons
     Ok(answer(is_client, request.method(), request.uri().path()))
 }
 
-/// Answers as etcd 3.6 does, which serves health to clients and not to peers.
+/// Responds like etcd 3.6, which reports health to clients but not to peers.
 fn answer(is_client: bool, method: &Method, path: &str) -> Response<Full<Bytes>> {
     let (status, body) = match (is_client, path, method) {
         (true, "/health", &Method::GET) => (StatusCode::OK, r#"{"health":"true","reason":""}"#),
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// As controller-runtime starts it (`pkg/internal/testing/controlplane/etcd.go`).
+    /// Flags of controller-runtime (`pkg/internal/testing/controlplane/etcd.go`).
     #[test]
     fn flags_of_envtest_are_accepted() {
         let given = given(&[

@@ -1,4 +1,4 @@
-//! Faults for a suite that does not know of them: rules and a scenario from the files that the environment names.
+//! Faults for an unchanged suite: rules and a scenario from files in environment variables.
 //!
 //! It must not know when they apply.
 
@@ -13,13 +13,13 @@ use fake_apiserver::server::Server;
 
 use crate::{Failure, objects};
 
-/// Names the file with rules.
+/// Environment variable with the path of a file of rules.
 pub(super) const RULES: &str = "FAKE_APISERVER_RULES";
 
-/// Names the scenario file.
+/// Environment variable with the path of a scenario.
 pub(super) const SCENARIO: &str = "FAKE_APISERVER_SCENARIO";
 
-/// Set by `fake-apiserver run`, whose [`SCENARIO`] is the id of the scenario that its own server plays.
+/// Set by `fake-apiserver run`, where [`SCENARIO`] is the id of the scenario that the server of `run` plays.
 const OF_RUN: &str = "FAKE_APISERVER_TARGET";
 
 /// Files with faults.
@@ -30,7 +30,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Reads the names of the files from the environment.
+    /// Returns the paths in the environment.
     pub(super) fn from_environment() -> Self {
         Self::from_variables(|name| std::env::var_os(name))
     }
@@ -47,10 +47,11 @@ impl Faults {
         }
     }
 
-    /// Loads the scenario, if one is named.
+    /// Loads the scenario, if there is one.
     ///
     /// # Errors
-    /// Every mistake in it.
+    ///
+    /// All its mistakes.
     pub(super) fn scenario(&self) -> Result<Option<Arc<Scenario>>, Failure> {
         let Some(file) = &self.scenario else {
             return Ok(None);
@@ -60,11 +61,12 @@ impl Faults {
         Ok(Some(Arc::new(scenario)))
     }
 
-    /// Adds the rules, if a file is named: one document (`---`) a rule, in the order of the file. A rule may name a resource
-    /// whose CustomResourceDefinition the suite creates later. Returns their number.
+    /// Adds the rules, if there is a file: one per document (`---`), in order. A rule can name a resource whose
+    /// CustomResourceDefinition is created later. Returns their number.
     ///
     /// # Errors
-    /// Every mistake in them.
+    ///
+    /// All their mistakes.
     pub(super) fn add_rules(&self, server: &mut Server) -> Result<usize, Failure> {
         let Some(file) = &self.rules else {
             return Ok(0);
@@ -81,7 +83,8 @@ impl Faults {
     /// Checks the files, so that mistakes are reported before a suite starts.
     ///
     /// # Errors
-    /// Every mistake in one of them.
+    ///
+    /// All mistakes in one of them.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let scenario = self.scenario()?;
         let mut server = server(scenario, fake_apiserver::scenario::ServerSettings::default());
@@ -89,7 +92,7 @@ impl Faults {
     }
 }
 
-/// Returns a stock apiserver, with the steps of the scenario if there is one. Settings of a scenario are its own.
+/// Returns a stock apiserver, with the steps of the scenario if there is one; the settings of the scenario are ignored.
 pub(super) fn server(
     scenario: Option<Arc<Scenario>>,
     settings: fake_apiserver::scenario::ServerSettings,
@@ -103,17 +106,18 @@ pub(super) fn server(
     server
 }
 
-/// Seed of every apiserver: two runs of a suite meet the same names and timeouts.
+/// Seed of every apiserver: names and timeouts are the same in all runs of a suite.
 const SEED: u64 = 0;
 
-/// Adds the rules of these documents, each with its first line, and returns their number.
+/// Adds the rules in these documents, each with its first line, and returns their number.
 ///
 /// # Errors
+///
 /// The mistakes of all of them.
 fn add(server: &mut Server, file: &Path, documents: &[(usize, &str)]) -> Result<usize, Failure> {
     let mut mistakes = String::new();
     for (index, (line, document)) in documents.iter().enumerate() {
-        // Padded, so that a mistake has its line in the file.
+        // Padded, so that line numbers of mistakes are those of the file.
         let text = "\n".repeat(line - 1) + document;
         let rule = match parse_rule(file, &text, server.catalog()) {
             Ok(rule) => rule,

@@ -1,7 +1,7 @@
-//! Command lines of the programs that are stood in for, read as their own libraries read them: pflag (kube-apiserver) and
-//! Go's `flag` (etcd), with their words for mistakes. clap reports neither in the same words nor in the same order.
+//! Parser of the command lines of substituted programs, compatible with their libraries: pflag (kube-apiserver) and Go's
+//! `flag` (etcd), including error messages. clap has other messages, and reports errors in another order.
 //!
-//! It must not know what a flag does.
+//! It must not know the effects of flags.
 //!
 //! Source: `github.com/spf13/pflag` `flag.go`; Go `flag/flag.go`; the tables are those of `--help` of kube-apiserver 1.36.3
 //! and etcd 3.6.8.
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// A flag and the type of its value: empty for a boolean.
 pub(crate) type Flag = (&'static str, &'static str);
 
-/// Library that a program reads its command line with.
+/// Library of a program for its command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `github.com/spf13/pflag`: `--flag`, `-f`, flags after arguments, `_` for `-`.
@@ -20,7 +20,7 @@ pub(crate) enum Dialect {
     GoFlag,
 }
 
-/// Meaning of a command line.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
     /// Start with these flags.
@@ -31,21 +31,21 @@ pub(crate) enum Parsed {
     Version,
 }
 
-/// Flags that were given, with their values in order.
+/// Flags with their values in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Given {
     values: BTreeMap<String, Vec<String>>,
-    /// Arguments that are no flags.
+    /// Arguments that are not flags.
     pub(crate) arguments: Vec<String>,
 }
 
 impl Given {
-    /// Returns the last value of a flag, as flags that are no lists have it.
+    /// Returns the last value of a flag that is not a list.
     pub(crate) fn last(&self, name: &str) -> Option<&str> {
         self.values.get(name)?.last().map(String::as_str)
     }
 
-    /// Returns the elements of a flag that is a list, separated by commas or given repeatedly.
+    /// Returns the elements of a flag that is a list, separated by commas or repeated.
     pub(crate) fn list(&self, name: &str) -> Vec<&str> {
         let values = self.values.get(name).into_iter().flatten();
         let elements = values.flat_map(|value| value.split(','));
@@ -55,13 +55,13 @@ impl Given {
             .collect()
     }
 
-    /// Returns a boolean; its value was checked when it was read.
+    /// Returns a boolean; its value was checked by the parser.
     pub(crate) fn is_set(&self, name: &str, default: bool) -> bool {
         self.last(name).and_then(boolean).unwrap_or(default)
     }
 }
 
-/// Parses a table of flags: a line each, with the name and, unless it is a boolean, the type.
+/// Parses a table of flags: one line each, with the name and, unless it is a boolean, the type.
 pub(crate) fn table(text: &'static str) -> Vec<Flag> {
     let lines = text.lines().filter(|line| !line.is_empty());
     lines
@@ -72,7 +72,8 @@ pub(crate) fn table(text: &'static str) -> Vec<Flag> {
 /// Parses a command line without the name of the program.
 ///
 /// # Errors
-/// The mistake, in the words of the library.
+///
+/// The error message of the library.
 pub(crate) fn parse(dialect: Dialect, table: &[Flag], line: &[String]) -> Result<Parsed, String> {
     let mut given = Given::default();
     let mut rest = line.iter();
@@ -134,7 +135,7 @@ pub(crate) fn parse(dialect: Dialect, table: &[Flag], line: &[String]) -> Result
     Ok(Parsed::Run(given))
 }
 
-/// Reads the only shorthands of kube-apiserver: `-h` (returns `None`), and `-v` with its level.
+/// Parses the only shorthands of kube-apiserver: `-h` (returns `None`), and `-v` with its level.
 fn shorthand<'a>(
     letters: &str,
     argument: &str,
@@ -219,7 +220,7 @@ mod tests {
         parse(dialect, &TABLE, &line)
     }
 
-    /// What kube-apiserver 1.36.3 and etcd 3.6.8 printed.
+    /// Recorded from kube-apiserver 1.36.3 and etcd 3.6.8.
     #[rstest]
     #[case("--foo", "unknown flag: --foo")]
     #[case("--Foo_bar=x", "unknown flag: --Foo_bar")]

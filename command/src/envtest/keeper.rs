@@ -1,8 +1,8 @@
-//! The process that writes the verdict of an apiserver, also if the apiserver is killed: fabric8's kube-api-test always ends it
-//! so, envtest after a time limit. It reads lines from the apiserver, and writes the last one when there are no more, or when
-//! an empty one asks for it.
+//! Process that writes the verdict of an apiserver, even if the apiserver is killed: fabric8's kube-api-test always kills it,
+//! envtest after a timeout. It reads lines from the apiserver, and writes the last one at the end of input, or at an empty
+//! line.
 //!
-//! It must not know what a line says.
+//! It must not know the content of a line.
 
 use std::io::{self, BufRead, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -25,9 +25,10 @@ pub(crate) struct EnvtestVerdict {
 /// Name of the subcommand.
 const SUBCOMMAND: &str = "envtest-verdict";
 
-/// Reads until the apiserver has ended, and appends the last line.
+/// Reads until the apiserver has exited, and appends the last line.
 ///
 /// # Errors
+///
 /// The file cannot be written.
 pub(crate) fn run(arguments: &EnvtestVerdict) -> Result<(), Failure> {
     keep(io::stdin().lock(), |line| {
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &EnvtestVerdict) -> Result<(), Failure> {
     })
 }
 
-/// Writes the last whole line before every empty one and before the end: a process that is killed may leave a part of one.
+/// Writes the last complete line at each empty one and at the end: a killed process can leave an incomplete line.
 fn keep(mut lines: impl BufRead, mut write: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
     let (mut last, mut line) = (None, Vec::new());
     while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
@@ -49,7 +50,7 @@ fn keep(mut lines: impl BufRead, mut write: impl FnMut(&str) -> Result<(), Failu
     last.map_or(Ok(()), |last| write(&last))
 }
 
-/// A running keeper, and the pipe to it.
+/// A running keeper, and a pipe to it.
 #[derive(Debug)]
 pub(super) struct Keeper {
     path: PathBuf,
@@ -58,10 +59,11 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts one, in a process group apart: envtest sends signals to the whole group of an apiserver.
+    /// Starts a keeper in a separate process group: envtest sends signals to the whole group of an apiserver.
     ///
     /// # Errors
-    /// The system refuses it.
+    ///
+    /// A system error.
     pub(super) fn start(path: &Path) -> Result<Self, Failure> {
         let failed = |error| {
             Failure::System(
@@ -70,13 +72,13 @@ impl Keeper {
             )
         };
         let mut child = Command::new(std::env::current_exe().map_err(failed)?)
-            // A copy of the program may be called kube-apiserver.
+            // A copy of the program can be called kube-apiserver.
             .arg0(env!("CARGO_BIN_NAME"))
             .arg(SUBCOMMAND)
             .arg(path)
             .process_group(0)
             .stdin(Stdio::piped())
-            // Suites read the output of an apiserver to its end.
+            // Suites read the output of an apiserver until it ends.
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -92,19 +94,20 @@ impl Keeper {
         })
     }
 
-    /// Hands over the line to write if no later one comes. A keeper that is gone is noticed at the end.
+    /// Sends the line to be written unless a later one follows. A keeper that has exited is reported by [`Self::finish`].
     pub(super) fn hold(&mut self, line: &Value) {
         let _gone = self.pipe.write_all(format!("{line}\n").as_bytes());
     }
 
-    /// Has the line that was handed over last written now.
+    /// Requests that the last line is written now.
     pub(super) fn write_now(&mut self) {
         let _gone = self.pipe.write_all(b"\n");
     }
 
-    /// Hands over the last line, and waits until it is written.
+    /// Sends the last line, and waits until it is written.
     ///
     /// # Errors
+    ///
     /// It cannot be written.
     pub(super) fn finish(self, line: &Value) -> Result<(), Failure> {
         let Self {

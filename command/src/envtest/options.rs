@@ -1,4 +1,4 @@
-//! What the flags of kube-apiserver ask for, with the files they name.
+//! Options of the apiserver from the flags of kube-apiserver and the files they refer to.
 //!
 //! It must not know how it is served.
 
@@ -12,7 +12,7 @@ use super::certificates;
 use super::flags::Given;
 use crate::serve::minor;
 
-/// What the flags ask for.
+/// Options in the flags.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) address: SocketAddr,
@@ -23,10 +23,11 @@ pub(super) struct Options {
     pub(super) logs_all: bool,
 }
 
-/// Reads what the flags say, and the files they name.
+/// Returns the options, with the content of files.
 ///
 /// # Errors
-/// Every missing or invalid flag, in the words of kube-apiserver; or the first file that cannot be used.
+///
+/// All missing or invalid flags, in the messages of kube-apiserver; or the first invalid file.
 pub(super) fn options(given: &Given, version: Option<&str>) -> Result<Options, String> {
     let mut mistakes = missing(given);
     let port = given.last("secure-port").unwrap_or("6443");
@@ -73,7 +74,7 @@ pub(super) fn options(given: &Given, version: Option<&str>) -> Result<Options, S
     })
 }
 
-/// Flags without which kube-apiserver does not start.
+/// Returns the required flags that are missing.
 fn missing(given: &Given) -> Vec<String> {
     let has = |name| given.last(name).is_some_and(|value| !value.is_empty());
     let (issuer, endpoint) = (
@@ -98,7 +99,7 @@ fn missing(given: &Given) -> Vec<String> {
     mistakes.into_iter().map(str::to_owned).collect()
 }
 
-/// The version of `--emulated-version` (`1.34` or `kube=1.34`), else of the environment, else the newest.
+/// Returns the version of `--emulated-version` (`1.34` or `kube=1.34`), else of the environment, else the newest.
 fn emulated(given: &Given, environment: Option<&str>) -> Result<Version, String> {
     let flags = given.list("emulated-version");
     let flag = flags.iter().find_map(|version| match version.split_once('=') {
@@ -130,7 +131,7 @@ mod tests {
         }
     }
 
-    /// What kube-apiserver 1.36.3 printed without flags.
+    /// Recorded from kube-apiserver 1.36.3 without flags.
     #[test]
     fn all_required_flags_are_reported_at_once() {
         let why = options(&Given::default(), None).unwrap_err();

@@ -1,7 +1,7 @@
-//! The file that `FAKE_APISERVER_VERDICT` names. A suite starts many apiservers, also several at once: each appends one line
-//! of JSON when it ends, and none replaces another's.
+//! The file in `FAKE_APISERVER_VERDICT`. A suite starts many apiservers, also in parallel: each appends one line of JSON when
+//! it exits.
 //!
-//! It must not know how a verdict is reached.
+//! It must not know how a verdict is computed.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -13,15 +13,16 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 
-/// Names the file. `%p` stands for the process id.
+/// Environment variable with the path of the file. `%p` is replaced by the process id.
 pub(super) const VARIABLE: &str = "FAKE_APISERVER_VERDICT";
 
-/// What in the name of the file stands for the process id.
+/// Placeholder of the process id in the path.
 const PID: &str = "%p";
 
-/// Returns the file that the environment names, which can be written; `None`: it names none.
+/// Returns the file, after checking that it can be written; `None` if the variable is not set.
 ///
 /// # Errors
+///
 /// It cannot be written.
 pub(super) fn file_of_environment() -> Result<Option<PathBuf>, Failure> {
     let Some(name) = named() else {
@@ -32,12 +33,13 @@ pub(super) fn file_of_environment() -> Result<Option<PathBuf>, Failure> {
     Ok(Some(path))
 }
 
-/// Checks that the file that the environment names can be written, before an apiserver is started.
+/// Checks that the file can be written, before an apiserver is started.
 ///
 /// # Errors
+///
 /// It cannot be written.
 pub(super) fn check_environment() -> Result<(), Failure> {
-    // A file of a process is created by that process.
+    // A file per process is created by that process.
     let name = named().filter(|name| !name.contains(PID));
     name.map_or(Ok(()), |name| VerdictFile::open(Path::new(&name)).map(drop))
 }
@@ -46,7 +48,7 @@ fn named() -> Option<String> {
     std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())
 }
 
-/// The file, open.
+/// The open file.
 #[derive(Debug)]
 pub(super) struct VerdictFile {
     path: PathBuf,
@@ -54,9 +56,10 @@ pub(super) struct VerdictFile {
 }
 
 impl VerdictFile {
-    /// Opens the file, or creates it.
+    /// Opens or creates the file.
     ///
     /// # Errors
+    ///
     /// It cannot be written.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let opened = OpenOptions::new().create(true).append(true).open(path);
@@ -69,9 +72,10 @@ impl VerdictFile {
         })
     }
 
-    /// Appends a line, under a lock: lines of several processes do not mix.
+    /// Appends a line under a lock, so that lines of several processes do not mix.
     ///
     /// # Errors
+    ///
     /// It cannot be written.
     pub(super) fn append(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.file.lock().and_then(|()| {
@@ -85,14 +89,14 @@ impl VerdictFile {
 /// Faults that did not occur.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// Rules that were not met as often as they ask for.
+    /// Rules that matched less often than they ask for.
     pub(super) rules: Vec<RuleView>,
-    /// Index of the step of the scenario that was not reached, and what it waits for.
+    /// Index of the step of the scenario that was not reached, and its condition.
     pub(super) step: Option<(usize, String)>,
 }
 
-/// The line of an apiserver: its verdict, as `ctl verdict` prints it, with the process, the URL and the faults that did not
-/// occur. `stopped` is false for the line that is written if the apiserver is killed.
+/// Returns the line of an apiserver: its verdict, as `ctl verdict` prints it, with the process, the URL and the faults that
+/// did not occur. `stopped` is false for the line that is written if the apiserver is killed.
 pub(super) fn line(server: &str, verdict: &WireVerdict, left: &Left, stopped: bool) -> Value {
     let mut line = json!({ "pid": std::process::id(), "server": server, "stopped": stopped });
     if let (Value::Object(line), Value::Object(verdict)) = (&mut line, json!(verdict)) {
@@ -106,7 +110,7 @@ pub(super) fn line(server: &str, verdict: &WireVerdict, left: &Left, stopped: bo
     line
 }
 
-/// The line of an apiserver that did not start or broke: envtest hides its standard error by default.
+/// Returns the line of an apiserver that did not start or failed: envtest hides its standard error by default.
 pub(super) fn failed(failure: &Failure) -> Value {
     json!({ "pid": std::process::id(), "stopped": true, "outcome": "error", "error": failure.to_string() })
 }

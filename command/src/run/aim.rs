@@ -1,4 +1,4 @@
-//! What a command reads, held against what its scenario is about: a command that reads something else cannot be judged.
+//! Compares the resources that a command reads with the target of its scenario: a command that reads others cannot be judged.
 //!
 //! It must not judge how anything is read.
 
@@ -7,16 +7,16 @@ use std::collections::BTreeSet;
 use fake_apiserver::record::{Record, Verb, What};
 use fake_apiserver::scenario::{Named, Target};
 
-/// What was listed and watched so far.
+/// Resources listed and watched so far.
 #[derive(Debug)]
 pub(super) struct Aim {
     target: Target,
     hit: bool,
-    /// A streaming list was asked for that the server does not have.
+    /// Whether a streaming list was requested that the server does not support.
     streams: bool,
-    /// What else was read: `deployments.apps in all namespaces`.
+    /// Other resources that were read: `deployments.apps in all namespaces`.
     elsewhere: BTreeSet<String>,
-    /// Resource and namespace of what was read first.
+    /// Resource and namespace of the first read.
     first: Option<(String, String)>,
 }
 
@@ -31,7 +31,7 @@ impl Aim {
         }
     }
 
-    /// Takes records in.
+    /// Processes records.
     pub(super) fn hear(&mut self, records: &[Record]) {
         for record in records {
             let What::Request {
@@ -51,7 +51,7 @@ impl Aim {
     fn take(&mut self, named: &Named<'_>) {
         let target = &self.target;
         let same = named.group == target.group && named.plural == target.plural;
-        // Who reads all namespaces reads each of them.
+        // A read of all namespaces includes each of them.
         if same && (named.namespace.is_empty() || target.namespace.as_deref() == Some(named.namespace)) {
             self.hit = true;
         } else {
@@ -62,12 +62,12 @@ impl Aim {
         }
     }
 
-    /// Something was listed or watched, and the target never.
+    /// Returns whether something was listed or watched, but not the target.
     pub(super) fn is_astray(&self) -> bool {
         !self.hit && (self.streams || !self.elsewhere.is_empty())
     }
 
-    /// The options of `run` that move the scenario to what was read.
+    /// Returns the options of `run` that change the target to what was read.
     fn hint(&self) -> String {
         let Some((read, namespace)) = &self.first else {
             return "--resource".to_owned();
@@ -82,7 +82,7 @@ impl Aim {
         options.join(" ")
     }
 
-    /// Why nothing can be judged; `None`: the target was listed or watched.
+    /// Returns why nothing can be judged; `None`: the target was listed or watched.
     pub(super) fn missed(&self) -> Option<String> {
         if self.hit {
             return None;
@@ -111,7 +111,7 @@ impl Aim {
     }
 }
 
-/// `deployments.apps`.
+/// Returns the qualified resource: `deployments.apps`.
 fn resource(group: &str, plural: &str) -> String {
     let dot = if group.is_empty() { "" } else { "." };
     format!("{plural}{dot}{group}")

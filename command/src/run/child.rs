@@ -1,4 +1,4 @@
-//! The command under test as a process: started with what it needs to find the server, stopped with patience.
+//! The command under test as a process: started with the environment to find the server, stopped with a grace period.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,7 +15,7 @@ use super::settings;
 use crate::stage::Running;
 use crate::{Failure, output};
 
-/// Lines shown of them.
+/// Maximum lines shown.
 const LINES_SHOWN: usize = 8;
 
 /// A running command.
@@ -25,22 +25,22 @@ pub(super) struct Child {
     printed: Tail,
 }
 
-/// How a command ended.
+/// End of a command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ended {
     status: Option<ExitStatus>,
-    /// It was told to.
+    /// Whether it was stopped.
     told: bool,
 }
 
 impl Ended {
-    /// SIGTERM itself ended it: whatever comes later was sent before.
+    /// Returns whether SIGTERM itself ended it: later records were sent before.
     pub(super) fn was_stopped_at_once(&self) -> bool {
         let signal = self.status.and_then(|status| status.signal());
         self.told && signal == Some(Signal::TERM.as_raw())
     }
 
-    /// What is wrong with that end, if anything: `ended with exit code 1`, `was killed by signal 11`.
+    /// Returns the error if it ended abnormally: `ended with exit code 1`, `was killed by signal 11`.
     pub(super) fn crash(&self) -> Option<String> {
         let status = self.status.filter(|status| !self.told && !status.success())?;
         Some(match status.code() {
@@ -111,13 +111,13 @@ impl Child {
         })
     }
 
-    /// Completes when it ends by itself.
+    /// Completes when it exits by itself.
     pub(super) async fn exited(&mut self) -> Ended {
         let status = self.child.wait().await.ok();
         Ended { status, told: false }
     }
 
-    /// SIGTERM, then SIGKILL after `grace`.
+    /// Sends SIGTERM, then SIGKILL after `grace`.
     pub(super) async fn stop(&mut self, grace: Duration) -> Ended {
         if let Ok(Some(status)) = self.child.try_wait() {
             self.group.signal(Signal::KILL);
@@ -128,7 +128,7 @@ impl Child {
         }
         self.group.signal(Signal::TERM);
         let ended = timeout(grace, self.child.wait()).await;
-        // What it started may have outlived it.
+        // Its children may still run.
         self.group.signal(Signal::KILL);
         let status = match ended {
             Ok(status) => status.ok(),
@@ -137,7 +137,7 @@ impl Child {
         Ended { status, told: true }
     }
 
-    /// The end of what it printed, once it has ended.
+    /// Returns the last lines of its output, after its end.
     pub(super) async fn last_words(&mut self) -> Vec<String> {
         self.printed.last(LINES_SHOWN).await
     }

@@ -1,4 +1,4 @@
-//! What `run` prints: a line a scenario as it ends, failures explained, a summary, and the command to run next.
+//! Output of `run`: a line per scenario when it ends, explanations of failures, a summary, and the command to run next.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
@@ -18,15 +18,15 @@ use crate::stop::Stop;
 use crate::words::quoted;
 use crate::{Failure, output};
 
-/// Contradictions explained of one scenario; more are counted.
+/// Maximum contradictions explained per scenario; others are counted.
 const SHOWN: usize = 3;
 
-/// Prints as scenarios end.
+/// Prints results as scenarios end.
 pub(super) struct Report {
     format: Format,
-    /// Of all scenarios, in order.
+    /// Ids of all scenarios, in order.
     ids: Vec<String>,
-    /// The line that moves can be drawn.
+    /// Whether progress can be drawn.
     moves: bool,
     colour: bool,
 }
@@ -42,7 +42,7 @@ impl Report {
         }
     }
 
-    /// So many are over, and others are on the way.
+    /// Draws progress: `over` scenarios have ended.
     pub(super) fn moves(&self, over: usize) {
         if self.moves
             && let Some(id) = self.ids.get(over)
@@ -52,11 +52,11 @@ impl Report {
         }
     }
 
-    /// A scenario is over.
+    /// Prints the result of a scenario.
     pub(super) async fn tells(&self, played: &Played, run: &Run, stop: &Stop) -> Result<(), Failure> {
         if self.moves {
             output::log_raw("\r\x1b[K");
-            // Both may be the same terminal: in order.
+            // Both may be the same terminal: keep the order.
             output::flush_log();
         }
         match self.format {
@@ -66,7 +66,7 @@ impl Report {
         }
     }
 
-    /// All are over.
+    /// Prints the summary.
     pub(super) async fn ends(
         &self,
         played: &[Played],
@@ -232,7 +232,7 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
     text
 }
 
-/// The command that plays these again.
+/// Returns the command that plays these scenarios again.
 fn again(run: &Run, played: &[&Played], traced: bool) -> String {
     let files: Vec<String> = played
         .iter()
@@ -259,7 +259,7 @@ fn again(run: &Run, played: &[&Played], traced: bool) -> String {
     )
 }
 
-/// Where scenarios are moved to, as it was typed.
+/// Returns the options of the target, as they were given.
 fn moved(run: &Run) -> String {
     let resource = run
         .resource
@@ -331,7 +331,7 @@ fn json_line(played: &Played, run: &Run) -> String {
     .to_string()
 }
 
-/// The outcome of a file that is no scenario.
+/// Outcome of an invalid file.
 const INVALID: &str = "invalid_file";
 
 fn first_mistake(errors: &LoadErrors) -> &str {

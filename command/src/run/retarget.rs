@@ -1,7 +1,7 @@
-//! A scenario about one resource, made one about another: the same writes and lies, on objects of another kind.
+//! Converts a scenario to another resource: the same writes and faults, on objects of another kind.
 //!
-//! What an object is about is kept in an annotation, so that whatever was a change still is one. It must not change what the
-//! scenario expects: a file that depends on its kind is left alone, with the reason.
+//! The content of objects is kept in an annotation, so that all changes remain changes. Expectations must not change: a
+//! scenario that depends on its kind is rejected, with the reason.
 
 use fake_apiserver::model::catalog::{ApiResource, Catalog};
 use fake_apiserver::scenario::{
@@ -12,23 +12,24 @@ use serde_json::{Map, Value};
 
 use super::sample;
 
-/// Holds what an object of the scenario's own kind has beside its metadata.
+/// Annotation with the content of an object of the scenario's own kind.
 const CONTENT: &str = "fake-apiserver.io/content";
 
-/// Bytes that all annotations of an object may have in the end are 262144.
+/// Below the limit of 262144 bytes for all annotations of an object.
 const CONTENT_BYTES_MAX: usize = 200 << 10;
 
-/// Where scenarios are moved to; what is `None` stays.
+/// New target; `None` keeps a part of the old one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Retarget {
     pub(super) resource: Option<&'static ApiResource>,
     pub(super) namespace: Option<String>,
 }
 
-/// The kind that `--resource` means: `pods`, `deployments.apps`.
+/// Returns the kind of `--resource`: `pods`, `deployments.apps`.
 ///
 /// # Errors
-/// The fake serves none of that name, or no object of it is known that is valid.
+///
+/// The fake does not serve it, or no valid object of it is known.
 pub(super) fn resource(text: &str) -> Result<&'static ApiResource, String> {
     let catalog = Catalog::of_scenarios(Version::default());
     let mut served = catalog.kinds().iter().copied();
@@ -42,16 +43,17 @@ pub(super) fn resource(text: &str) -> Result<&'static ApiResource, String> {
 }
 
 impl Retarget {
-    /// The scenario, about the other resource.
+    /// Converts a scenario.
     ///
     /// # Errors
-    /// Why it can only be about its own.
+    ///
+    /// The reason why it depends on its own target.
     pub(super) fn apply(&self, scenario: &Scenario) -> Result<Scenario, String> {
         let from = &scenario.target;
         let moving = Moving {
             from,
             to: self.target(from)?,
-            // The same resource in another namespace keeps its objects.
+            // With the same resource in another namespace objects are kept.
             kind: self
                 .resource
                 .filter(|kind| !names(kind, &from.group, &from.plural)),
@@ -106,16 +108,16 @@ impl Retarget {
     }
 }
 
-/// One scenario on its way.
+/// A scenario during conversion.
 struct Moving<'s> {
     from: &'s Target,
     to: Target,
-    /// `None`: its own.
+    /// New kind; `None`: the old one.
     kind: Option<&'static ApiResource>,
 }
 
 impl Moving<'_> {
-    /// Does nothing in it depend on its kind or place?
+    /// Checks that nothing in the scenario depends on its kind or namespace.
     fn fits(&self, scenario: &Scenario) -> Result<(), String> {
         let Some(kind) = self.kind else { return Ok(()) };
         let is_other = |fields: &&String| fields.contains("spec.") || fields.contains("status.");
@@ -192,7 +194,7 @@ impl Moving<'_> {
         }
     }
 
-    /// What is sent as it is written holds no object of the scenario's kind.
+    /// Checks that a text that is sent unchanged contains no object of the scenario's kind.
     fn is_free(&self, text: &str, word: &str) -> Result<(), String> {
         if self.kind.is_some() && text.contains(&self.from.kind) {
             return Err(format!("a `{word}` sends a {} as it is written", self.from.kind));
@@ -234,7 +236,7 @@ impl Moving<'_> {
         Ok(())
     }
 
-    /// The namespace of one of the scenario's objects.
+    /// Converts the namespace of an object.
     fn place(&self, namespace: &mut Option<String>) -> Result<(), String> {
         if *namespace == self.from.namespace {
             namespace.clone_from(&self.to.namespace);
@@ -244,7 +246,7 @@ impl Moving<'_> {
         Ok(())
     }
 
-    /// `name` or `namespace/name`.
+    /// Converts `name` or `namespace/name`.
     fn key(&self, key: &mut String) {
         let own = self.from.namespace.as_deref().and_then(|own| {
             let (namespace, name) = key.split_once('/')?;
@@ -258,7 +260,7 @@ impl Moving<'_> {
         }
     }
 
-    /// What is put on the wire as an object: one of the scenario's kind as one of the other, anything else as it is.
+    /// Converts an object on the wire if it is of the scenario's kind; returns others unchanged.
     fn sent(&self, object: &Value, is_bare: bool) -> Result<Value, String> {
         if object.get("kind").and_then(Value::as_str) != Some(&self.from.kind) {
             return Ok(object.clone());
@@ -283,7 +285,7 @@ impl Moving<'_> {
         Ok(bare)
     }
 
-    /// An object of the other kind with the metadata of this one, and the rest of it in an annotation.
+    /// Returns an object of the new kind with the metadata of `own`, and the rest of it in an annotation.
     fn object(&self, own: &Value, namespace: Option<&str>) -> Result<Value, String> {
         let mut metadata = own
             .get("metadata")

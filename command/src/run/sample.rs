@@ -1,9 +1,9 @@
-//! A valid object of a kind, with nothing in it that need not be there.
+//! Minimal valid objects by kind.
 
 use fake_apiserver::model::catalog::ApiResource;
 use serde_json::{Map, Value, json};
 
-/// What each kind has to have beside its metadata. A test creates them all.
+/// Required fields of each kind besides metadata. A test creates them all.
 const SAMPLES: &[(&str, &str)] = &[
     ("configmaps", "{}"),
     ("secrets", "{}"),
@@ -76,12 +76,12 @@ const POD: &str = r#"{"containers":[{"name":"main","image":"registry.k8s.io/paus
 const TEMPLATE: &str = r#"{"metadata":{"labels":{"app":"main"}},"spec":POD}"#;
 const JOB: &str = r#"{"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"registry.k8s.io/pause:3.10"}]}}"#;
 
-/// The resources of which an object is known.
+/// Returns the resources with a sample.
 pub(super) fn known() -> Vec<&'static str> {
     SAMPLES.iter().map(|(resource, _)| *resource).collect()
 }
 
-/// An object of this kind without metadata; `None`: no valid one is known.
+/// Returns an object of this kind without metadata; `None` if there is no sample.
 pub(super) fn object(kind: &ApiResource) -> Option<Value> {
     let resource = kind.qualified();
     let (_, text) = SAMPLES.iter().find(|(known, _)| *known == resource)?;

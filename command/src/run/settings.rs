@@ -1,9 +1,9 @@
-//! What a scenario assumes of its client, as JSON for the command's environment.
+//! Client settings that a scenario assumes, as JSON for the command's environment.
 
 use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic, Target};
 use serde_json::{Value, json};
 
-/// The keys and words of `client:` in a scenario file, all of them; `null` is the client's own default.
+/// Returns all keys of `client:` in a scenario file; `null` is the client's own default.
 pub(super) fn client(client: &ClientSettings) -> Value {
     let ms = |ms: u64| format!("{ms}ms");
     json!({
@@ -42,7 +42,7 @@ pub(super) fn client(client: &ClientSettings) -> Value {
     })
 }
 
-/// `target:` of a scenario file; the namespace is `null` for all of them and for cluster-scoped resources.
+/// Returns `target:` of a scenario file; the namespace is `null` for all namespaces and for cluster-scoped resources.
 pub(super) fn target(target: &Target) -> Value {
     let resource = if target.group.is_empty() {
         target.plural.clone()

@@ -1,4 +1,4 @@
-//! What a run of a command proves: the verdict on it, or why there is none.
+//! Verdict on a run of a command, or why there is none.
 //!
 //! It reads records and starts nothing.
 
@@ -15,10 +15,10 @@ use super::Skipped;
 use super::child::Ended;
 use crate::judging::Judge;
 
-/// Nothing is asked for after stop.
+/// No requests after a stop.
 const AFTER_STOP: &str = "INV-18";
 
-/// What the wire proves: what always holds, what the scenario expects of requests, and how the command ended.
+/// Judges the wire: invariants, expected requests, and how the command ended.
 pub(super) fn judged(
     scenario: &SharedScenario,
     records: &[Record],
@@ -50,7 +50,7 @@ pub(super) fn judged(
     (verdict, told)
 }
 
-/// The requests that prove what was found, as the trace tells them; empty where it is no single one.
+/// Returns the requests that prove the contradictions, as lines of the trace; empty if no single one does.
 pub(super) fn proofs(verdict: &Verdict, told: &[Violation]) -> Vec<String> {
     let proof = |found: &Contradiction| {
         let proof = told.iter().find(|violation| violation.found == *found);
@@ -59,8 +59,8 @@ pub(super) fn proofs(verdict: &Verdict, told: &[Violation]) -> Vec<String> {
     verdict.contradictions.iter().map(proof).collect()
 }
 
-/// A verdict, or why there is none: a command that read something else proves nothing, and a run that was cut proves only
-/// what was wrong by then.
+/// Returns a verdict, or why there is none: a command that read other resources proves nothing, and a run that was cut proves
+/// only violations up to then.
 pub(super) fn weighed(
     mut verdict: Verdict,
     missed: Option<String>,
@@ -82,8 +82,8 @@ pub(super) fn weighed(
     Ok(verdict)
 }
 
-/// A verdict on what the script did, or why there is none: where the server did not lie, or not as it should have, a client
-/// that goes another way than the script expects may be right. What always holds is broken all the same.
+/// Returns a verdict on expectations of the scenario, or why there is none: if a fault was not injected as planned, other
+/// behaviour of the client may be correct. Invariants apply nevertheless.
 pub(super) fn proven(
     scenario: &Scenario,
     mut verdict: Verdict,
@@ -125,7 +125,7 @@ pub(super) fn proven(
     Ok(verdict)
 }
 
-/// Why a run that was cut proves nothing.
+/// Returns why a run that was cut proves nothing.
 pub(super) fn cut_words(longest: Duration, waiting: Option<&(usize, String)>) -> String {
     let waiting = match waiting {
         Some((step, words)) => format!("step {} was waiting for {words}", step + 1),
