@@ -39,8 +39,8 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use trace::record::{ConnId, Record, Replica, RunEnd, Side, StreamId, What};
 use trace::report::Report;
@@ -86,6 +86,8 @@ struct Shared {
     stirred: Notify,
     /// Which webhooks are called.
     webhooks: Webhooks,
+    /// Calls of webhooks at a time.
+    turns: Semaphore,
     /// Connections are refused from now on.
     refusing: Notify,
 }
@@ -142,6 +144,7 @@ impl Edge {
                 stirred: Notify::new(),
                 refusing: Notify::new(),
                 webhooks,
+                turns: Semaphore::new(hooks::HOOK_CALLS_MAX),
             }),
             replica: Replica::Primary,
         };
@@ -451,7 +454,7 @@ impl Edge {
         for (id, call) in calls {
             let edge = self.clone();
             self.shared.runtime.spawn(async move {
-                let outcome = hooks::call(edge.shared.webhooks, &call).await;
+                let outcome = hooks::call(edge.shared.webhooks, &edge.shared.turns, &call).await;
                 edge.hand_in(|_, _| Input::HookAnswered { id, outcome });
             });
         }

@@ -356,7 +356,7 @@ const FAILED: &str = "Internal error occurred: failed calling webhook \"h.exampl
 #[rstest]
 #[case::no_json(|_: &str, _: &Value| Answer::Body(b"hello".to_vec()), "failed to call webhook: couldn't get version/kind; json parse error: invalid character 'h' looking for beginning of value", "200, no JSON")]
 #[case::another_uid(|_: &str, _: &Value| Answer::Response(json!({"uid": "1", "allowed": true})), "received invalid webhook response: expected response.uid=", "allowed")]
-#[case::too_long(|_: &str, _: &Value| Answer::Body(vec![b' '; 17 * 1024 * 1024]), "failed to call webhook: Post ", "the response is longer than 16777216 bytes")]
+#[case::too_long(|_: &str, _: &Value| Answer::Body(vec![b' '; 5 * 1024 * 1024]), "failed to call webhook: Post ", "the response is longer than 4194304 bytes")]
 #[case::an_error(|_: &str, _: &Value| Answer::Status(500, "boom"), "failed to call webhook: an error on the server (\"boom\") has prevented the request from succeeding", "500, no JSON")]
 #[case::a_redirect(|_: &str, _: &Value| Answer::Status(307, ""), "failed to call webhook: the server responded with the status code 307", "307, no JSON")]
 #[case::no_answer(|_: &str, _: &Value| Answer::Silence, "failed to call webhook: Post ", "context deadline exceeded")]

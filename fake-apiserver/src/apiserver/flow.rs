@@ -88,8 +88,9 @@ impl ApiServer {
             if open.calls > 0 {
                 return;
             }
-            if let Source::Watch(session) = &open.source {
-                session.read_ahead(&self.model, now);
+            if let Source::Watch(session) = &open.source
+                && session.read_ahead(&self.model, now)
+            {
                 match self.model.take_need() {
                     Need::Nothing => {}
                     Need::Calls(calls) => return self.begin_conversions(now, stream, None, calls),

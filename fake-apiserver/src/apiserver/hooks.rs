@@ -7,6 +7,7 @@ use apimachinery::status::Status;
 use builtin_kinds::webhook::{self, Outcome};
 use trace::record::{StreamId, What};
 
+use super::memory::REVIEW_BYTES_MAX;
 use super::output::Output;
 use super::{ApiServer, Source};
 use crate::api::{User, WriteRequest};
@@ -108,7 +109,11 @@ impl ApiServer {
         for (purpose, call) in calls {
             self.calls += 1;
             let id = CallId(self.calls);
-            let nowhere = call.address.clone().err();
+            let under_way = self.calling.values().map(|calling| calling.call.body.len());
+            let nowhere = match under_way.sum::<usize>() + call.body.len() {
+                0..=REVIEW_BYTES_MAX => call.address.clone().err(),
+                _ => Some("too many reviews are under way".to_owned()),
+            };
             let calling = Calling {
                 stream,
                 purpose,

@@ -25,6 +25,9 @@ pub(crate) const ANSWER_BYTES_MAX: usize = 256 * MIB;
 /// Bytes of queries of open requests. A parsed query, above all a list of values, takes many times its size.
 const QUERY_BYTES_MAX: usize = 16 * MIB;
 
+/// Bytes of reviews that webhooks are asked about: the requests behind them wait with their bodies.
+pub(super) const REVIEW_BYTES_MAX: usize = 64 * MIB;
+
 /// Bytes of a query that is always accepted.
 const QUERY_BYTES_ALWAYS: usize = 1024;
 

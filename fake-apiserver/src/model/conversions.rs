@@ -20,6 +20,9 @@ use super::{HookCall, Model, address, write};
 /// Bytes of converted objects that are kept.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// Bytes of the objects of a call, unless it is a single one.
+const CALL_BYTES_MAX: usize = 1024 * 1024;
+
 /// Key, revision, and address of the kind.
 type Place = (String, u64, usize);
 
@@ -125,6 +128,23 @@ impl Inner {
     }
 }
 
+/// Parts that are not too large for a call.
+fn parts(wanted: Vec<(Place, Wanted)>) -> Vec<Vec<(Place, Wanted)>> {
+    let mut parts = Vec::new();
+    let (mut part, mut bytes) = (Vec::new(), 0);
+    for (place, object) in wanted {
+        let more = object.object.length();
+        if bytes + more > CALL_BYTES_MAX && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+            bytes = 0;
+        }
+        bytes += more;
+        part.push((place, object));
+    }
+    parts.push(part);
+    parts
+}
+
 impl Model {
     /// Whether reads of this kind may need a webhook.
     pub(crate) fn may_convert(kind: &'static ApiResource) -> bool {
@@ -159,7 +179,8 @@ impl Model {
             let kinds = (address(wanted.object.kind), address(wanted.to));
             batches.entry(kinds).or_default().push((place, wanted));
         }
-        let calls = batches.into_values().filter_map(|wanted| {
+        let batches = batches.into_values().flat_map(parts);
+        let calls = batches.filter_map(|wanted| {
             let (_, first) = wanted.first()?;
             let conversion = Conversion::between(first.object.kind, first.to)?;
             inner.calls += 1;

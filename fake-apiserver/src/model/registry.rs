@@ -166,6 +166,8 @@ pub(super) fn write(
     if converts {
         return Err(Undone::Converts);
     }
+    // What it read beside needs no conversion.
+    model.conversions.begin();
     if replies.waits() {
         if replies.waits_first() {
             // Nothing else gets the identifiers of this write.

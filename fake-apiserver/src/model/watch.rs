@@ -151,10 +151,13 @@ impl WatchSession {
     }
 
     /// Reads ahead, so that [`Model::take_need`] says which conversions the next lines need.
-    pub(crate) fn read_ahead(&self, model: &Model, now: Duration) {
+    ///
+    /// False: they need none.
+    pub(crate) fn read_ahead(&self, model: &Model, now: Duration) -> bool {
         if !Model::may_convert(self.collection.kind) {
-            return;
+            return false;
         }
+        model.conversions.begin();
         let view = View {
             kind: self.collection.kind,
             conversions: &model.conversions,
@@ -162,6 +165,7 @@ impl WatchSession {
         };
         let mut ahead = self.watch.clone();
         while let Poll::Send(_) = ahead.poll(&model.storage, now, &view) {}
+        true
     }
 
     fn encoded(&mut self, model: &Model, now: Duration, frame: Frame<Stored, Lines>) -> WatchFrame {

@@ -22,12 +22,16 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsConnector;
 
 use crate::server::HookCall;
 
-/// Most bytes of a response: many objects can be converted at once.
-const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most bytes of a response.
+const HOOK_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Most calls at a time. A further one waits, within its timeout.
+pub(super) const HOOK_CALLS_MAX: usize = 64;
 
 /// Which webhooks are called. Without a call they fail as those that nobody listens for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,12 +61,13 @@ fn is_local(address: IpAddr) -> bool {
     address.is_loopback() || !address.is_multicast() && UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// Carries out a call, which takes no longer than its timeout.
-pub(super) async fn call(webhooks: Webhooks, call: &HookCall) -> Outcome {
+/// Carries out a call, which takes no longer than its timeout. `turns`: one for each call at a time.
+pub(super) async fn call(webhooks: Webhooks, turns: &Semaphore, call: &HookCall) -> Outcome {
     if webhooks == Webhooks::None {
         return call.refused();
     }
     let answered = async {
+        let _turn = turns.acquire().await;
         match answer(webhooks, call).await {
             Ok(outcome) => outcome,
             Err(why) => Outcome::Failed(why),
@@ -95,10 +100,12 @@ async fn answer(webhooks: Webhooks, call: &HookCall) -> Result<Outcome, String> 
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default();
         let content_type = content_type.to_owned();
-        let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
+        let body = Limited::new(response.into_body(), HOOK_BODY_BYTES_MAX)
+            .collect()
+            .await;
         let body = body.map_err(|error| match error.downcast_ref::<hyper::Error>() {
             Some(error) => broken(error),
-            None => format!("the response is longer than {BODY_BYTES_MAX} bytes"),
+            None => format!("the response is longer than {HOOK_BODY_BYTES_MAX} bytes"),
         })?;
         Ok(Outcome::Answered {
             status,

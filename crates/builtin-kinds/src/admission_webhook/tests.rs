@@ -1,3 +1,5 @@
+//! What selects, what is refused, and how: tables over the evaluator. It must not know storage or HTTP.
+
 use apimachinery::Version;
 use rstest::rstest;
 
