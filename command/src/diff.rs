@@ -115,6 +115,7 @@ fn of_evidence(run: &Run) -> Result<Side, Failure> {
         ),
         version: first.map(|summary| summary.version.clone()).unwrap_or_default(),
         edition: first.and_then(|summary| summary.edition.clone()),
+        edition_digest: first.and_then(|summary| summary.edition_digest.clone()),
         complete: false,
         tests,
     })

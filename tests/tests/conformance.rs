@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use conformance::baseline::Failure;
+use fake_apiserver::scenario::edition;
 use rstest::rstest;
 use serde_json::Value;
 use tests::programs::{path, program};
@@ -475,7 +476,7 @@ fn an_edition_counts_what_it_has() {
     let said = printed(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     for words in [
-        "edition 2026.1, seed",
+        "edition 2026.1 (sha256 ",
         "bookmark/newer   not scored, fail: ",
         "of these: 1 not-scored",
     ] {
@@ -511,6 +512,8 @@ fn an_edition_counts_what_it_has() {
     }
     let footer = &tests[2]["footer"];
     assert_eq!(footer["edition"], "2026.1");
+    let digest = &edition::edition("2026.1").unwrap().digest;
+    assert_eq!(footer["editionDigest"], **digest);
     assert_eq!(
         footer["requirements"]["must"]["kept"],
         footer["requirements"]["must"]["judged"]
@@ -524,10 +527,11 @@ fn an_edition_counts_what_it_has() {
     let output = recheck.arg("recheck").arg(&kept).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let attempt = kept.join(SHORT).join("attempt-1/attempt.json");
+    let attempt = std::fs::read_to_string(attempt).unwrap();
+    assert!(attempt.contains("\"edition\": \"2026.1\""), "{attempt}");
     assert!(
-        std::fs::read_to_string(attempt)
-            .unwrap()
-            .contains("\"edition\": \"2026.1\"")
+        attempt.contains(&format!("\"editionDigest\": \"{digest}\"")),
+        "{attempt}"
     );
 }
 

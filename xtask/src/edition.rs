@@ -1,5 +1,5 @@
-//! `cargo xtask edition NAME`: freezes the requirements that the scenarios test today. What an edition is, and what it is
-//! compared with, is in `scenario::edition`.
+//! `cargo xtask edition NAME`: freezes the requirements that the scenarios test today, and their digest; `--check` compares
+//! what was frozen. What an edition is, and what it is compared with, is in `scenario::edition`.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -12,16 +12,24 @@ use crate::clients;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Name of the new edition: the year and a number, e.g. 2026.1.
-    #[arg(value_name = "NAME", value_parser = name)]
-    name: String,
+    #[arg(value_name = "NAME", value_parser = name, required_unless_present = "check")]
+    name: Option<String>,
+    /// Compare the editions with their digests, the catalogue and the scenarios; write nothing.
+    #[arg(long, conflicts_with = "name")]
+    check: bool,
 }
 
-/// Exit code 0: the file is written; 2: it exists, or the scenarios have mistakes.
+/// Exit code 0: the file is written, or nothing differs; 1: an edition was changed, or lists what is no longer there; 2: the
+/// file exists, or the scenarios have mistakes.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match write(&arguments.name) {
-        Ok(line) => {
-            let _closed_pipe = writeln!(io::stdout(), "{line}");
-            ExitCode::SUCCESS
+    let done = match &arguments.name {
+        Some(name) => write(name).map(|line| (line, ExitCode::SUCCESS)),
+        None => check(),
+    };
+    match done {
+        Ok((lines, code)) => {
+            let _closed_pipe = writeln!(io::stdout(), "{lines}");
+            code
         }
         Err(problem) => {
             let _closed_pipe = writeln!(io::stderr(), "{problem}");
@@ -39,10 +47,41 @@ fn write(name: &str) -> Result<String, String> {
     let file = std::fs::File::create_new(&path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| format!("{}: {error}", path.display()))?;
+    let sums = root.join("requirements/editions/SHA256SUMS");
+    let line = format!("{}  {name}.yaml\n", edition::digest(&text));
+    let file = std::fs::File::options().append(true).open(&sums);
+    file.and_then(|mut file| file.write_all(line.as_bytes()))
+        .map_err(|error| format!("{}: {error}", sums.display()))?;
     Ok(format!(
         "wrote {}; add it to TEXTS in crates/scenario/src/edition.rs",
         path.display()
     ))
+}
+
+/// Every edition with its digest, and what is wrong with it.
+fn check() -> Result<(String, ExitCode), String> {
+    let scenarios = clients::load(&clients::root())?;
+    let mut lines: Vec<String> = edition::editions()
+        .iter()
+        .map(|edition| {
+            let (name, digest) = (&edition.name, &edition.digest);
+            format!(
+                "edition {name}: {} requirements, sha256 {digest}",
+                edition.requirements.len()
+            )
+        })
+        .collect();
+    let mut wrong = edition::changed();
+    for edition in edition::editions() {
+        wrong.extend(edition.disagreements(scenarios.iter().map(AsRef::as_ref)));
+    }
+    let code = if wrong.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    };
+    lines.append(&mut wrong);
+    Ok((lines.join("\n"), code))
 }
 
 fn name(text: &str) -> Result<String, String> {

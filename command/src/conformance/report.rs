@@ -11,7 +11,8 @@ use conformance::adapter::standing::Standing;
 use conformance::adapter::tally::tally;
 use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::Scenario;
-use fake_apiserver::scenario::catalogue::{self, Level};
+use fake_apiserver::scenario::catalogue::Level;
+use fake_apiserver::scenario::edition::{self, Edition};
 use judge::verdict::{Contradiction, Verdict};
 use owo_colors::OwoColorize as _;
 
@@ -62,7 +63,7 @@ impl<'a> Report<'a> {
                     client.version,
                     client.lang,
                     self.of,
-                    edition.map_or(String::new(), |edition| format!("edition {}, ", edition.name)),
+                    edition.map_or(String::new(), |edition| format!("edition {}, ", edition.label())),
                     self.arguments.seed
                 );
                 output::print(printable_line(&line), stop).await
@@ -195,7 +196,12 @@ impl<'a> Report<'a> {
         let told = test.told();
         let found = told.verdict.iter().flat_map(|verdict| &verdict.contradictions);
         for found in found.clone().take(SHOWN) {
-            let _ = writeln!(text, "  {}   {}", heading(found), place(&test.scenario, found));
+            let _ = writeln!(
+                text,
+                "  {}   {}",
+                heading(found, self.arguments.edition),
+                place(&test.scenario, found)
+            );
             let _ = writeln!(text, "  why    {}", printable(&found.sentence));
         }
         match found.count() {
@@ -321,6 +327,7 @@ impl<'a> Report<'a> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             seed: self.arguments.seed,
             edition: self.arguments.edition.map(|edition| edition.name.clone()),
+            edition_digest: self.arguments.edition.map(|edition| edition.digest.clone()),
             client: self.hello.client.clone(),
             recovers: self.hello.recovers,
             capabilities: self.hello.caps.clone(),
@@ -391,9 +398,9 @@ fn mark(test: &Test) -> (&'static str, &'static str) {
     }
 }
 
-fn heading(found: &Contradiction) -> String {
+fn heading(found: &Contradiction, edition: Option<&Edition>) -> String {
     let requirements = found.requirements.iter().map(|id| {
-        let level = catalogue::requirement(id).map(|requirement| requirement.level);
+        let level = edition::level(edition, id);
         level.map_or_else(|| format!(" {id}"), |level| format!(" {id} ({})", level.word()))
     });
     format!("{}{}", found.check, requirements.collect::<String>())

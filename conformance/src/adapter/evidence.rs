@@ -39,6 +39,9 @@ pub struct Summary {
     /// The edition by which it was judged; absent: everything counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
+    /// SHA-256 of the edition's file; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edition_digest: Option<String>,
     /// The time limit ended it.
     pub cut: bool,
     /// The adapter's introduction.
@@ -71,6 +74,7 @@ pub fn write(
         contradictions: contradictions(attempt.verdict.as_ref()),
         seed,
         edition: edition.map(|edition| edition.name.clone()),
+        edition_digest: edition.map(|edition| edition.digest.clone()),
         cut: attempt.cut,
         hello: attempt.hello.clone(),
         dump: attempt.dump.clone(),
@@ -217,7 +221,7 @@ pub fn judged(evidence: &Evidence) -> Result<Option<Weighed>, LoadErrors> {
         &evidence.records,
         then.dump.as_deref(),
         then.cut,
-        // One of a later version is not known here: everything counts then, and a difference shows.
-        then.edition.as_deref().and_then(edition::edition),
+        // One of another version is not known here: everything counts then, and a difference shows.
+        edition::scored_by(then.edition.as_deref(), then.edition_digest.as_deref()),
     )))
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use fake_apiserver::report::{Fold, ReportedObject, Version};
-use fake_apiserver::scenario::catalogue::{self, Level};
-use fake_apiserver::scenario::edition::Edition;
+use fake_apiserver::scenario::catalogue::Level;
+use fake_apiserver::scenario::edition::{self, Edition};
 use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,13 +93,10 @@ impl Outcome {
 
 /// Does a contradiction break nothing at MUST? What an edition does not have is not asked for its level.
 fn is_advice(found: &Contradiction, edition: Option<&Edition>) -> bool {
-    let level = |id: &String| match edition {
-        Some(edition) => edition.level(id),
-        None => catalogue::requirement(id).map(|one| one.level),
-    };
     let counted = |id: &&String| edition.is_none_or(|edition| edition.level(id).is_some());
     let mut counted = found.requirements.iter().filter(counted).peekable();
-    counted.peek().is_some() && counted.all(|id| matches!(level(id), Some(Level::Should | Level::May)))
+    let is_advised = |id: &String| matches!(edition::level(edition, id), Some(Level::Should | Level::May));
+    counted.peek().is_some() && counted.all(is_advised)
 }
 
 /// How the cache of the library differs from the events that it delivered, if it does.
@@ -139,6 +136,8 @@ pub fn cache_differs(fold: &Fold, items: &[ReportedObject]) -> Option<Contradict
 mod tests {
     use fake_apiserver::report::Report;
     use rstest::rstest;
+
+    use fake_apiserver::scenario::catalogue;
 
     use super::*;
 

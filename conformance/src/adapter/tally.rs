@@ -3,8 +3,8 @@
 //! Pure. It must not know how tests are played or printed.
 
 use fake_apiserver::scenario::Scenario;
-use fake_apiserver::scenario::catalogue::{self, Level, Requirement};
-use fake_apiserver::scenario::edition::Edition;
+use fake_apiserver::scenario::catalogue::{self, Level};
+use fake_apiserver::scenario::edition::{self, Edition};
 use judge::verdict::Verdict;
 
 /// Requirements of one level.
@@ -20,12 +20,8 @@ pub struct Tally {
 /// scenarios that it names for them.
 pub fn tally(level: Level, judged: &[(&Scenario, &Verdict)], edition: Option<&Edition>) -> Tally {
     let mut tally = Tally::default();
-    let of = |requirement: &Requirement| match edition {
-        Some(edition) => edition.level(&requirement.id),
-        None => Some(requirement.level),
-    };
     for requirement in catalogue::requirements() {
-        if of(requirement) != Some(level) {
+        if edition::level(edition, &requirement.id) != Some(level) {
             continue;
         }
         let id = requirement.id.as_str();

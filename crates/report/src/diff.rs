@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
+use fake_apiserver::scenario::edition;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,6 +25,9 @@ pub struct Side {
     /// Edition by which it was judged; absent: everything counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
+    /// SHA-256 of the edition's file; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edition_digest: Option<String>,
     /// False: tests that are absent may have passed.
     pub complete: bool,
     /// What is compared of each test.
@@ -145,6 +149,7 @@ impl Side {
             ),
             version: footer.map(|footer| footer.version.clone()).unwrap_or_default(),
             edition: footer.and_then(|footer| footer.edition.clone()),
+            edition_digest: footer.and_then(|footer| footer.edition_digest.clone()),
             complete: footer.is_some_and(|footer| footer.complete),
             tests: results
                 .tests
@@ -158,7 +163,8 @@ impl Side {
 /// Compares two runs.
 pub fn diff(a: Side, b: Side) -> Diff {
     let ids: BTreeSet<&String> = a.tests.keys().chain(b.tests.keys()).collect();
-    let same_version = !a.version.is_empty() && a.version == b.version && a.edition == b.edition;
+    let scored = |side: &Side| (side.edition.clone(), side.edition_digest.clone());
+    let same_version = !a.version.is_empty() && a.version == b.version && scored(&a) == scored(&b);
     let mut differences = Vec::new();
     let mut same = 0;
     for id in ids {
@@ -254,7 +260,8 @@ impl Diff {
                 "" => "version of fake-apiserver unknown".to_owned(),
                 version => format!("fake-apiserver {version}"),
             };
-            let edition = side.edition.as_ref();
+            let digest = side.edition_digest.as_deref();
+            let edition = side.edition.as_deref().map(|name| edition::label(name, digest));
             let _ = writeln!(
                 text,
                 "{name}  {}, {} tests, {version}{}{}",
@@ -376,12 +383,24 @@ mod tests {
         let mut b = side("1", vec![result("a/b", Outcome::Fail, Standing::Failed, found)]);
         assert_eq!(diff(a(), b.clone()).number(Cause::ClientWorse), 1);
         b.edition = Some("2026.1".to_owned());
-        let other = diff(a(), b);
+        let other = diff(a(), b.clone());
         assert_eq!(
             (other.number(Cause::ClientWorse), other.number(Cause::Unknown)),
             (0, 1)
         );
         assert!(other.text().contains(", edition 2026.1\n"), "{}", other.text());
+        // The same name, and another list.
+        let mut a = a();
+        a.edition.clone_from(&b.edition);
+        let [of_a, of_b] = ["one", "other"].map(|text| Some(edition::digest(text)));
+        (a.edition_digest, b.edition_digest) = (of_a, of_b);
+        let other = diff(a, b);
+        assert_eq!(other.number(Cause::Unknown), 1);
+        assert!(
+            other.text().contains(", edition 2026.1 (sha256 "),
+            "{}",
+            other.text()
+        );
     }
 
     #[test]

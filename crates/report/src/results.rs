@@ -7,6 +7,7 @@ use std::fmt;
 use conformance::adapter::message::{Capability, ClientInfo, Recovers};
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
+use fake_apiserver::scenario::edition::{self, Edition};
 use judge::verdict::{self, Contradiction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,6 +124,9 @@ pub struct Footer {
     /// Edition of the requirements; absent: all of this version counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
+    /// SHA-256 of the edition's file, hexadecimal: two runs with the same digest were scored by the same list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edition_digest: Option<String>,
     /// The library under test.
     pub client: ClientInfo,
     /// What restarts a failed list or watch.
@@ -139,6 +143,19 @@ pub struct Footer {
     pub stale_entries: Vec<String>,
     /// Exit code of the run.
     pub exit_code: u8,
+}
+
+impl Footer {
+    /// The edition that scored the run; `None`: all of its version counted, or this version does not have the edition.
+    pub fn scored_by(&self) -> Option<&'static Edition> {
+        edition::scored_by(self.edition.as_deref(), self.edition_digest.as_deref())
+    }
+
+    /// Name of the edition and the beginning of its digest, as people read them.
+    pub fn edition_label(&self) -> Option<String> {
+        let name = self.edition.as_deref()?;
+        Some(edition::label(name, self.edition_digest.as_deref()))
+    }
 }
 
 /// Requirements of one level.

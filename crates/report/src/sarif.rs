@@ -47,7 +47,7 @@ pub fn sarif(results: &Results, anchors: &Anchors) -> Value {
     let footer = results.footer.as_ref();
     let properties = footer.map_or(
         Value::Null,
-        |footer| json!({ "client": footer.client, "edition": footer.edition }),
+        |footer| json!({ "client": footer.client, "edition": footer.edition, "editionDigest": footer.edition_digest }),
     );
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

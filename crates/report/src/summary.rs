@@ -38,9 +38,9 @@ pub fn summary(results: &Results) -> String {
             "{} tests: {}. Requirements{} kept: MUST {}/{}, SHOULD {}/{}.\n",
             footer.tests,
             counts.join(", "),
-            footer.edition.as_ref().map_or(String::new(), |edition| format!(
+            footer.edition_label().map_or(String::new(), |edition| format!(
                 " of edition {}",
-                escaped(edition)
+                escaped(&edition)
             )),
             must.kept,
             must.judged,

@@ -1,19 +1,27 @@
 //! Editions: frozen lists of the requirements that count, each with its level and the scenarios that tested it at that time.
 //!
 //! A client that pins an edition is not failed by a scenario or a requirement that came later. The texts are
-//! `requirements/editions/*.yaml`, which `cargo xtask edition` writes once. Nothing here knows how a requirement is checked.
+//! `requirements/editions/*.yaml`, which `cargo xtask edition` writes once; SHA256SUMS beside them has the digest of each, and
+//! every result that an edition scored names it. Nothing here knows how a requirement is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
 use super::Scenario;
 use super::catalogue::{self, Level};
 
 /// The files, oldest first.
 const TEXTS: [&str; 1] = [include_str!("../../../requirements/editions/2026.1.yaml")];
+
+/// The digests of these files, as `sha256sum --check` reads them.
+const SUMS: &str = include_str!("../../../requirements/editions/SHA256SUMS");
+
+/// Digits of a digest that people read.
+const SHOWN: usize = 12;
 
 /// Stands for the newest edition.
 pub const LATEST: &str = "latest";
@@ -23,6 +31,8 @@ pub const LATEST: &str = "latest";
 pub struct Edition {
     /// `2026.1`: the year, and the number of the edition in it.
     pub name: String,
+    /// SHA-256 of its file, hexadecimal.
+    pub digest: String,
     /// By requirement id.
     pub requirements: BTreeMap<String, Scored>,
     /// The scenarios of all requirements.
@@ -52,6 +62,58 @@ pub fn edition(name: &str) -> Option<&'static Edition> {
     }
 }
 
+/// The edition that scored a result: the one of this name and digest. `None`: the result names none, or one that this version
+/// does not have. A result without a digest is from a version that wrote none.
+pub fn scored_by(name: Option<&str>, digest: Option<&str>) -> Option<&'static Edition> {
+    let edition = edition(name?)?;
+    digest
+        .is_none_or(|digest| digest == edition.digest)
+        .then_some(edition)
+}
+
+/// The level of a requirement: of the edition, or of the catalogue. `None`: it does not count, or there is no such requirement.
+pub fn level(edition: Option<&Edition>, requirement: &str) -> Option<Level> {
+    match edition {
+        Some(edition) => edition.level(requirement),
+        None => catalogue::requirement(requirement).map(|one| one.level),
+    }
+}
+
+/// Editions whose file is no longer the one that was frozen, a sentence each.
+pub fn changed() -> Vec<String> {
+    let files = editions()
+        .iter()
+        .map(|one| (format!("{}.yaml", one.name), one.digest.as_str()));
+    differing(&files.collect(), SUMS)
+}
+
+/// Where `sums`, a digest and a file a line, and these files with their digests differ.
+fn differing(files: &BTreeMap<String, &str>, sums: &str) -> Vec<String> {
+    let frozen: BTreeMap<&str, &str> = sums
+        .lines()
+        .filter_map(|line| line.split_once("  "))
+        .map(|(digest, file)| (file, digest))
+        .collect();
+    let mut found = Vec::new();
+    for (file, digest) in files {
+        match frozen.get(file.as_str()) {
+            Some(frozen) if frozen == digest => {}
+            Some(frozen) => found.push(format!(
+                "requirements/editions/{file} was changed: its SHA-256 is {digest}, and was {frozen} when it was frozen; undo \
+                 the change, and freeze another edition"
+            )),
+            None => found.push(format!(
+                "requirements/editions/SHA256SUMS has no digest of {file}; add: {digest}  {file}"
+            )),
+        }
+    }
+    let gone = frozen.keys().filter(|file| !files.contains_key(**file));
+    found.extend(
+        gone.map(|file| format!("requirements/editions/{file} is frozen, and is no edition of this version")),
+    );
+    found
+}
+
 impl Edition {
     /// Reads the text of an edition; `None`: it is none.
     pub fn parse(text: &str) -> Option<Self> {
@@ -63,8 +125,14 @@ impl Edition {
                 .flat_map(|scored| scored.scenarios.iter().cloned())
                 .collect(),
             name: file.edition,
+            digest: digest(text),
             requirements: file.requirements,
         })
+    }
+
+    /// Name and the beginning of the digest, as people read them.
+    pub fn label(&self) -> String {
+        label(&self.name, Some(&self.digest))
     }
 
     /// Does the scenario count?
@@ -115,6 +183,20 @@ impl Edition {
         }
         found
     }
+}
+
+/// Name of an edition and the beginning of its digest, as people read them.
+pub fn label(name: &str, digest: Option<&str>) -> String {
+    match digest.and_then(|digest| digest.get(..SHOWN)) {
+        Some(digest) => format!("{name} (sha256 {digest})"),
+        None => name.to_owned(),
+    }
+}
+
+/// SHA-256 of a file of an edition, hexadecimal.
+pub fn digest(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The text of a new edition: all requirements at MUST and SHOULD that these scenarios test.
@@ -201,6 +283,7 @@ mod tests {
         let mut files: Vec<String> = std::fs::read_dir(repository().join("requirements/editions"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|file| file != "SHA256SUMS")
             .collect();
         files.sort_by_key(|file| {
             let numbers = file.trim_end_matches(".yaml").split('.');
@@ -222,6 +305,59 @@ mod tests {
             Some("2026.1")
         );
         assert_eq!(edition("1999.1"), None);
+    }
+
+    /// What to do when it fails: undo the change. Clients in CI rely on what an edition asks for; what comes later is part of
+    /// the next one.
+    #[test]
+    fn no_edition_was_changed_since_it_was_frozen() {
+        assert_eq!(changed(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_change_of_an_edition_shows() {
+        let text = TEXTS[0];
+        let own = digest(text);
+        let sums = format!("{own}  2030.1.yaml\n");
+        fn files(digest: &str) -> BTreeMap<String, &str> {
+            BTreeMap::from([("2030.1.yaml".to_owned(), digest)])
+        }
+        assert_eq!(differing(&files(&own), &sums), Vec::<String>::new());
+        let edited = digest(&text.replacen("level: MUST", "level: SHOULD", 1));
+        let found = differing(&files(&edited), &sums);
+        assert!(
+            found.len() == 1 && found[0].contains(&edited) && found[0].contains(&own),
+            "{found:?}"
+        );
+        let found = differing(&files(&own), "");
+        assert!(
+            found[0].ends_with(&format!("add: {own}  2030.1.yaml")),
+            "{found:?}"
+        );
+        let found = differing(&BTreeMap::new(), &sums);
+        assert!(found[0].contains("is no edition of this version"), "{found:?}");
+    }
+
+    #[test]
+    fn a_result_belongs_to_the_edition_of_its_digest() {
+        let newest = edition(LATEST).unwrap();
+        let (name, own) = (newest.name.as_str(), newest.digest.as_str());
+        assert_eq!(scored_by(Some(name), Some(own)), Some(newest));
+        assert_eq!(scored_by(Some(name), None), Some(newest));
+        assert_eq!(scored_by(Some(name), Some(&digest("other"))), None);
+        assert_eq!(scored_by(None, Some(own)), None);
+        assert_eq!(newest.label(), format!("{name} (sha256 {})", &own[..12]));
+        assert_eq!(label(name, None), name);
+    }
+
+    #[test]
+    fn a_level_is_that_of_the_edition() {
+        let text = "{edition: '1.1', requirements: {LIST-01: {level: SHOULD, scenarios: []}}}";
+        let old = Edition::parse(text).unwrap();
+        assert_eq!(level(Some(&old), "LIST-01"), Some(Level::Should));
+        assert_eq!(level(None, "LIST-01"), Some(Level::Must));
+        assert_eq!(level(Some(&old), "LIST-02"), None);
+        assert_eq!(level(None, "NONE-01"), None);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(super) fn section(
                 p.sentence { (cut(&summary.message, 2000)) }
             }
             @for (number, found) in (1..).zip(attempt.found.iter().take(FOUND_MAX)) {
-                (contradiction(test, attempt, number, found))
+                (contradiction(test, client, attempt, number, found))
             }
             @if attempt.found.len() > FOUND_MAX {
                 p.note { (attempt.found.len() - FOUND_MAX) " more contradictions are in the evidence." }
@@ -66,7 +66,13 @@ pub(super) fn section(
     }
 }
 
-fn contradiction(test: &Test<'_>, attempt: &Attempt<'_>, number: usize, found: &Found) -> Markup {
+fn contradiction(
+    test: &Test<'_>,
+    client: &Client,
+    attempt: &Attempt<'_>,
+    number: usize,
+    found: &Found,
+) -> Markup {
     let line = found.line_and_column().map(|(line, _)| line);
     let drawn: BTreeMap<u64, f64> = attempt
         .evidence
@@ -83,7 +89,7 @@ fn contradiction(test: &Test<'_>, attempt: &Attempt<'_>, number: usize, found: &
                 @for id in &found.requirements {
                     " " span.requirement title=[catalogue::requirement(id).map(|one| one.text.as_str())] {
                         (cut(id, 40))
-                        @if let Some(one) = catalogue::requirement(id) { " " span.level { (one.level.word()) } }
+                        @if let Some(level) = client.level(id) { " " span.level { (level.word()) } }
                     }
                 }
                 @if let (Some(line), Some(_)) = (line, &test.source) {

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use conformance::adapter::evidence::{Evidence, Summary};
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
-use fake_apiserver::scenario::{Scenario, edition};
+use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::catalogue::Level;
+use fake_apiserver::scenario::edition::{self, Edition};
 
 use super::{Kept, Run, cut};
 use crate::results::{Found, Kept as Tally, KnownFailure, digest};
@@ -29,14 +31,23 @@ pub(super) struct Client {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) lang: String,
-    /// The edition by which it is judged.
+    /// The edition by which it is judged, as it is shown.
     pub(super) edition: Option<String>,
+    /// The same, where this version has it.
+    pub(super) scored_by: Option<&'static Edition>,
     /// `MUST` and `SHOULD`, where the run came to its end.
     pub(super) requirements: Option<(Tally, Tally)>,
     /// The run was interrupted, or its results are not known.
     pub(super) incomplete: Option<&'static str>,
     /// What is proven of each requirement.
     pub(super) proven: BTreeMap<String, Proven>,
+}
+
+impl Client {
+    /// The level at which the requirement counted in the run; `None`: it did not, or there is no such requirement.
+    pub(super) fn level(&self, requirement: &str) -> Option<Level> {
+        edition::level(self.scored_by, requirement)
+    }
 }
 
 /// A row.
@@ -135,6 +146,26 @@ impl<'a> Page<'a> {
         Self { clients, tests }
     }
 
+    /// The level of a requirement, by the editions of the runs: one word where they agree; empty where no run counts it, or
+    /// there is no such requirement.
+    pub(super) fn level(&self, requirement: &str) -> String {
+        let mut by_level: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for client in &self.clients {
+            if let Some(level) = client.level(requirement) {
+                let edition = client.scored_by.map_or("this version", |edition| &edition.name);
+                by_level.entry(level.word()).or_default().insert(edition);
+            }
+        }
+        if by_level.len() < 2 {
+            return by_level.into_keys().collect();
+        }
+        let words = by_level.iter().map(|(level, editions)| {
+            let editions: Vec<&str> = editions.iter().copied().collect();
+            format!("{level} in {}", editions.join(", "))
+        });
+        words.collect::<Vec<String>>().join("; ")
+    }
+
     /// How many results accuse a client.
     pub(super) fn accused(&self) -> usize {
         let cells = self.tests.iter().flat_map(|test| test.cells.iter().flatten());
@@ -164,6 +195,17 @@ fn clients(runs: &[Run]) -> Vec<Client> {
                 label = format!("{label} ({})", run.name);
             }
             let footer = run.results.as_ref().map(|results| results.footer.as_ref());
+            // Without results, what the attempts were judged by.
+            let first = run.attempts.first().map(|kept| &kept.evidence.summary);
+            let (edition, scored_by) = match (footer.flatten(), first) {
+                (Some(footer), _) => (footer.edition_label(), footer.scored_by()),
+                (None, first) => {
+                    let name = first.and_then(|summary| summary.edition.as_deref());
+                    let digest = first.and_then(|summary| summary.edition_digest.as_deref());
+                    let label = name.map(|name| edition::label(name, digest));
+                    (label, edition::scored_by(name, digest))
+                }
+            };
             let level = |name: &str| {
                 let footer = footer.flatten().filter(|footer| footer.complete)?;
                 footer.requirements.get(name).copied()
@@ -172,10 +214,8 @@ fn clients(runs: &[Run]) -> Vec<Client> {
                 slug: distinct(slug(&label), &mut slugs),
                 version: cut(&version, 40),
                 lang: cut(&lang, 40),
-                edition: footer
-                    .flatten()
-                    .and_then(|footer| footer.edition.as_deref())
-                    .map(|edition| cut(edition, 40)),
+                edition: edition.map(|edition| cut(&edition, 60)),
+                scored_by,
                 requirements: level("must").zip(level("should")),
                 incomplete: match footer {
                     None => Some("evidence only: tests that passed may be missing"),
@@ -185,12 +225,7 @@ fn clients(runs: &[Run]) -> Vec<Client> {
                 proven: run
                     .results
                     .as_ref()
-                    .map(|results| {
-                        let footer = results.footer.as_ref();
-                        let named = footer.and_then(|footer| footer.edition.as_deref());
-                        // One of a later version is not known here.
-                        proven(&results.tests, named.and_then(edition::edition))
-                    })
+                    .map(|results| proven(&results.tests, scored_by))
                     .unwrap_or_default(),
                 name: cut(&label, 80),
             }

@@ -54,7 +54,7 @@ fn row(page: &Page<'_>, one: &Requirement) -> Markup {
     html! {
         tr id={ "requirement/" (slug(&one.id)) } {
             th scope="row" { (one.id) }
-            td { (one.level.word()) }
+            td { (page.level(&one.id)) }
             @for client in &page.clients { (cell(client, one)) }
             td.claim { (one.text) }
         }

@@ -51,7 +51,7 @@ fn section(page: &Page<'_>, test: &Test<'_>, opened: Option<&str>) -> Markup {
             }
             p.title { (cut(&test.title, 400)) }
             @if let Some(why) = why { p.why { (cut(why.trim(), 1200)) } }
-            (covers(test))
+            (covers(page, test))
             div.beside {
                 div.attempts {
                     @for (client, cell) in page.clients.iter().zip(&test.cells) {
@@ -68,15 +68,15 @@ fn section(page: &Page<'_>, test: &Test<'_>, opened: Option<&str>) -> Markup {
     }
 }
 
-fn covers(test: &Test<'_>) -> Markup {
+fn covers(page: &Page<'_>, test: &Test<'_>) -> Markup {
     html! {
         @if !test.covers.is_empty() {
             ul.covers aria-label="Requirements" {
                 @for id in &test.covers {
-                    @let requirement = catalogue::requirement(id);
-                    li title=[requirement.map(|one| one.text.as_str())] {
+                    @let level = page.level(id);
+                    li title=[catalogue::requirement(id).map(|one| one.text.as_str())] {
                         (cut(id, 40))
-                        @if let Some(one) = requirement { " " span.level { (one.level.word()) } }
+                        @if !level.is_empty() { " " span.level { (level) } }
                     }
                 }
             }

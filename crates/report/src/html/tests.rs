@@ -7,6 +7,7 @@ use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
 use fake_apiserver::record::{ConnId, Record, StreamId, Verb, What};
 use fake_apiserver::report::{Report, ReportedObject};
+use fake_apiserver::scenario::edition::Edition;
 use serde_json::json;
 
 use super::*;
@@ -212,6 +213,56 @@ fn clients_stand_side_by_side() {
         );
     }
     assert_eq!(page, super::page(&runs), "the same input gives the same page");
+}
+
+/// LIST-01 is a MUST of the catalogue and was a SHOULD; WATCH-02 did not count yet.
+#[test]
+fn levels_are_those_of_the_edition() {
+    let old = "{edition: '1.1', requirements: {LIST-01: {level: SHOULD, scenarios: [a/b]}}}";
+    let old: &'static Edition = Box::leak(Box::new(Edition::parse(old).unwrap()));
+    let contradiction = json!([{
+        "check": "INV-03", "requirements": ["LIST-01", "WATCH-02"], "sentence": "s", "place": null, "evidence": [],
+        "expected": "", "actual": "",
+    }]);
+    let of = |name: &str| Run {
+        name: name.to_owned(),
+        results: Some(Results {
+            tests: vec![result(
+                "a/b",
+                Outcome::Fail,
+                Standing::Failed,
+                vec![found("INV-03", "s")],
+            )],
+            footer: Some(footer(name, "1")),
+        }),
+        attempts: vec![kept("a/b", Vec::new(), contradiction.clone())],
+    };
+    let runs = [of("pinned"), of("free")];
+    let mut both = model::Page::of(&runs);
+    both.clients[0].scored_by = Some(old);
+    both.clients[0].edition = Some(old.label());
+    let levels = |page: &model::Page<'_>| {
+        let shown = test::sections(page).into_string();
+        let levels = shown.split("<span class=\"level\">").skip(1);
+        let levels = levels.filter_map(|rest| Some(rest.split_once('<')?.0.to_owned()));
+        levels.collect::<Vec<String>>()
+    };
+    assert_eq!(
+        levels(&both),
+        ["MUST in this version; SHOULD in 1.1", "SHOULD", "MUST", "SHOULD"],
+        "of the test; of LIST-01 in the one run, of both requirements in the other"
+    );
+    let row = requirements::section(&both).into_string();
+    assert!(
+        row.contains("<td>MUST in this version; SHOULD in 1.1</td>"),
+        "{row}"
+    );
+    let table = clients::section(&both).into_string();
+    assert!(table.contains(&format!("<td>{}</td>", old.label())), "{table}");
+
+    both.clients.truncate(1);
+    both.tests[0].cells.truncate(1);
+    assert_eq!(levels(&both), ["SHOULD", "SHOULD"]);
 }
 
 #[test]
