@@ -145,13 +145,8 @@ public final class Adapter {
     /** Prints an event about an object, once the consumer is not paused. */
     static void emitObject(String event, Map<String, Object> identity) {
         synchronized (CONSUMER) {
-            while (credit == 0) {
-                try {
-                    CONSUMER.wait();
-                } catch (InterruptedException error) {
-                    Thread.currentThread().interrupt();
-                    return;
-                }
+            if (!awaitConsumer()) {
+                return;
             }
             announceIfDelivered();
             if (credit > 0) {
@@ -161,6 +156,19 @@ public final class Adapter {
             DELIVERED.add(key(identity));
             CONSUMER.notifyAll();
         }
+    }
+
+    /** Waits until the consumer is not paused; false: the thread has to end. */
+    private static boolean awaitConsumer() {
+        while (credit == 0) {
+            try {
+                CONSUMER.wait();
+            } catch (InterruptedException error) {
+                Thread.currentThread().interrupt();
+                return false;
+            }
+        }
+        return true;
     }
 
     static void emitError(Throwable error, Integer code) {
@@ -197,17 +205,27 @@ public final class Adapter {
         return keys;
     }
 
-    /** Prints `synced` once the cache is ready and its objects have reached the handler, which another thread calls. */
+    /**
+     * Prints `synced` once the objects of the first set have reached the handler, which another thread calls. It is called
+     * between the first list and the watch behind it: later, what a watch brings could not be told from the first set.
+     */
     static void announce(BooleanSupplier hasSynced, Supplier<List<Map<String, Object>>> items) {
+        try {
+            // The cache is filled by another thread of the library.
+            while (!hasSynced.getAsBoolean()) {
+                Thread.sleep(1);
+            }
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+            return;
+        }
+        synchronized (CONSUMER) {
+            first = new ArrayList<>();
+            items.get().forEach(item -> first.add(key(item)));
+        }
         Thread waiting = new Thread(() -> {
             try {
-                while (!hasSynced.getAsBoolean()) {
-                    Thread.sleep(20);
-                }
-                List<String> keys = new ArrayList<>();
-                items.get().forEach(item -> keys.add(key(item)));
                 synchronized (CONSUMER) {
-                    first = keys;
                     while (!synced) {
                         if (credit != 0) {
                             announceIfDelivered();
@@ -221,6 +239,16 @@ public final class Adapter {
         });
         waiting.setDaemon(true);
         waiting.start();
+    }
+
+    /** Prints `synced`, for a library that calls its handler at the end of the first set. */
+    static void emitSynced() {
+        synchronized (CONSUMER) {
+            if (!synced && awaitConsumer()) {
+                synced = true;
+                emit("synced", Map.of());
+            }
+        }
     }
 
     private static void announceIfDelivered() {

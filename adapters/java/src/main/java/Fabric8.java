@@ -44,12 +44,16 @@ final class Fabric8 implements Adapter.Client, ResourceEventHandler<GenericKuber
             return started && !(error instanceof WatcherException);
         });
         informer.start();
-        Adapter.announce(informer::hasSynced, this::items);
     }
 
     @Override
     public List<Map<String, Object>> items() {
         return informer == null ? List.of() : informer.getStore().list().stream().map(Fabric8::identity).toList();
+    }
+
+    @Override
+    public void onList(String version, boolean remainedEmpty) {
+        Adapter.emitSynced();
     }
 
     @Override

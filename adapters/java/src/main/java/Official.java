@@ -28,6 +28,8 @@ final class Official implements Adapter.Client {
 
     private volatile SharedIndexInformer<? extends KubernetesObject> informer;
 
+    private volatile boolean announced;
+
     @Override
     public void follow(JsonObject start) throws Exception {
         ApiClient client = Config.defaultClient();
@@ -57,12 +59,18 @@ final class Official implements Adapter.Client {
 
     private <T extends KubernetesObject, L extends KubernetesListObject> void follow(
             SharedInformerFactory factory, Class<T> kind, Class<L> list, CallGenerator calls) {
-        SharedIndexInformer<T> made = factory.sharedIndexInformerFor(calls, kind, list, 0, (of, error) ->
+        CallGenerator observed = ask -> {
+            if (Boolean.TRUE.equals(ask.watch) && !announced) {
+                announced = true;
+                Adapter.announce(informer::hasSynced, this::items);
+            }
+            return calls.generate(ask);
+        };
+        SharedIndexInformer<T> made = factory.sharedIndexInformerFor(observed, kind, list, 0, (of, error) ->
                 Adapter.emitError(error, error instanceof ApiException refused ? refused.getCode() : null));
         made.addEventHandler(new Handler<>());
         informer = made;
         factory.startAllRegisteredInformers();
-        Adapter.announce(made::hasSynced, this::items);
     }
 
     @Override
