@@ -20,6 +20,7 @@ pub use self::write::{Object, Write};
 mod client;
 mod draw;
 mod faults;
+mod made;
 pub mod rarity;
 mod smaller;
 mod sound;
@@ -28,6 +29,10 @@ mod write;
 
 /// Version of the generator: a seed stands for one scenario per version.
 pub const VERSION: u32 = 3;
+
+/// Requirement that a random scenario tests, and why.
+const REQUIREMENT: &str = "LIST-01";
+const WHY: &str = "A client that keeps the requirements converges, whatever fails.";
 
 /// Which faults the server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -161,11 +166,17 @@ impl Draft {
     /// # Errors
     /// If the draft is not a valid scenario: all errors, rendered for a terminal.
     pub fn try_load(&self) -> Result<SharedScenario, String> {
-        let id = format!("found/seed-{}", self.seed);
-        let path = format!("scenarios/{id}.yaml");
+        let (id, path) = self.id();
         scenario::parse(&id, Path::new(&path), &self.to_string())
             .map(Arc::new)
             .map_err(|errors| errors.render(Style::Plain))
+    }
+
+    /// Returns the scenario's id and the path of its file.
+    fn id(&self) -> (String, String) {
+        let id = format!("found/seed-{}", self.seed);
+        let path = format!("scenarios/{id}.yaml");
+        (id, path)
     }
 
     /// Returns the size that shrinking reduces: the length of the file, then its text, so that smaller numbers are
@@ -173,6 +184,21 @@ impl Draft {
     pub fn size(&self) -> (usize, String) {
         let text = self.file("", "");
         (text.len(), text)
+    }
+
+    /// Returns the last line of the file.
+    fn expectation(&self) -> String {
+        match (self.lies() && self.lies_to_the_end, self.excused()) {
+            // Any cache is allowed; time for forbidden requests and events.
+            (true, "") => {
+                "expect: {settle: 2m, not_converged: the server never takes its last lie back}".to_owned()
+            }
+            (true, excused) => format!(
+                "expect: {{settle: 2m, not_converged: the server never takes its last lie back, excused: [{excused}]}}"
+            ),
+            (false, "") => "expect: {within: 6h}".to_owned(),
+            (false, excused) => format!("expect: {{within: 6h, excused: [{excused}]}}"),
+        }
     }
 
     /// Returns the default `title:`.
@@ -191,7 +217,7 @@ impl Draft {
             "scenario: v1".to_owned(),
             format!("title: {}", text(title)),
             format!("why: {}", text(why)),
-            "covers: [LIST-01]".to_owned(),
+            format!("covers: [{REQUIREMENT}]"),
         ];
         for (key, value) in [
             ("target", self.target.to_string()),
@@ -215,15 +241,7 @@ impl Draft {
             lines.push("steps:".to_owned());
             lines.extend(steps.map(|step| format!("  - {step}")));
         }
-        lines.push(match (self.lies() && self.lies_to_the_end, self.excused()) {
-            // Any cache is allowed; time for forbidden requests and events.
-            (true, "") => "expect: {settle: 2m, not_converged: the server never takes its last lie back}".to_owned(),
-            (true, excused) => format!(
-                "expect: {{settle: 2m, not_converged: the server never takes its last lie back, excused: [{excused}]}}"
-            ),
-            (false, "") => "expect: {within: 6h}".to_owned(),
-            (false, excused) => format!("expect: {{within: 6h, excused: [{excused}]}}"),
-        });
+        lines.push(self.expectation());
         lines.push(String::new());
         lines.join("\n")
     }
@@ -232,10 +250,7 @@ impl Draft {
 /// Prints the scenario file.
 impl Display for Draft {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file(
-            &self.title(),
-            "A client that keeps the requirements converges, whatever fails.",
-        ))
+        f.write_str(&self.file(&self.title(), WHY))
     }
 }
 
@@ -252,12 +267,14 @@ mod tests {
         assert!(texts[0] != texts[1] && texts[0] != texts[2], "{texts:?}");
     }
 
+    /// Every draft is valid and sound, and its file is parsed to the scenario that is made without it.
     #[test]
-    fn every_draft_is_valid_and_sound() {
+    fn every_draft_is_valid_and_sound_and_equals_its_file() {
         for seed in 0..2_000 {
             for profile in [Profile::Honest, Profile::Lies] {
                 let draft = Draft::of(seed, profile);
-                draft.load();
+                let (parsed, made) = (made::text(&draft.load()), made::text(&draft.scenario()));
+                assert!(parsed == made, "{draft}\nparsed: {parsed}\nmade:   {made}");
                 assert_eq!(draft.unsound(), None, "{draft}");
             }
         }

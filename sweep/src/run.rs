@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use conformance::client::Client;
@@ -95,7 +95,7 @@ pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);
 /// Time per stage over all seeds, and per seed. Not part of a result, which is the same on any machine.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
-    /// Generating and parsing drafts.
+    /// Generating scenarios.
     pub drawing: Duration,
     /// Running.
     pub playing: Duration,
@@ -214,7 +214,7 @@ impl Part {
     fn play(&mut self, plan: &Plan<'_>, seed: u64, clock: Clock<'_>) {
         let began = clock();
         let draft = Draft::of(seed, plan.profile);
-        let scenario = draft.load();
+        let scenario = Arc::new(draft.scenario());
         let drawn = clock();
         let mut over = drawn;
         let played = play_and(&scenario, plan.client, seed, || over = clock());

@@ -455,13 +455,20 @@ pub struct Step {
     pub actions: Vec<Action>,
 }
 
+impl Step {
+    /// Returns true if the step depends on the client's progress.
+    pub fn waits(&self) -> bool {
+        // Actions on a response wait for an open watch, unless a request meets the step.
+        let is_write = |action: &Action| matches!(action, Action::Write(_));
+        self.when.waits() || !self.actions.iter().all(is_write)
+    }
+}
+
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let actions: Vec<String> = self.actions.iter().map(ToString::to_string).collect();
         write!(f, "{{{}", self.when)?;
-        // Actions on a response wait for an open watch, unless a request meets the step.
-        let is_write = |action: &Action| matches!(action, Action::Write(_));
-        if self.when.waits() || !self.actions.iter().all(is_write) {
+        if self.waits() {
             write!(f, "within: 3h, ")?;
         }
         if self.is_optional {

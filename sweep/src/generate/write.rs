@@ -31,6 +31,11 @@ impl Object {
             None => self.name.clone(),
         }
     }
+
+    /// Returns the text of the second annotation.
+    pub fn filler_text(&self) -> String {
+        "€".repeat(self.filler.div_ceil(3) as usize)
+    }
 }
 
 /// Prints the object without the name bound to its version, which is a separate key.
@@ -51,10 +56,7 @@ impl Display for Object {
             annotations.push(format!("t: \"{}\"", self.text));
         }
         if self.filler > 0 {
-            annotations.push(format!(
-                "filler: \"{}\"",
-                "€".repeat(self.filler.div_ceil(3) as usize)
-            ));
+            annotations.push(format!("filler: \"{}\"", self.filler_text()));
         }
         if !annotations.is_empty() {
             write!(f, ", annotations: {{{}}}", annotations.join(", "))?;
