@@ -2,11 +2,12 @@
 //! file.
 //!
 //! [`generate`] creates a scenario from a seed, [`play`] runs and judges it, [`cause`] groups findings, [`shrink`]
-//! minimises a failure, [`mod@coverage`] counts coverage, [`run`] combines them for many seeds on all cores, and
+//! minimises a failure, [`mod@coverage`] counts coverage, [`digest`] sums up traces, [`run`] combines them for many seeds on all cores, and
 //! [`result`] contains the results, to be merged and printed. Independent of clients; prints nothing.
 
 pub mod cause;
 pub mod coverage;
+pub mod digest;
 pub mod found;
 pub mod generate;
 pub mod play;

@@ -53,6 +53,9 @@ fn write_screen(text: &mut String, sweep: &Sweep) -> std::fmt::Result {
     if causes.len() > CAUSES_MAX {
         writeln!(text, "           and {} causes more", causes.len() - CAUSES_MAX)?;
     }
+    if let Some(traces) = sweep.traces {
+        writeln!(text, "traces: {traces}")?;
+    }
     let unreached = coverage::unreached(&sweep.coverage, sweep.profile);
     let gaps: Vec<_> = unreached.iter().filter(|cell| cell.why.is_none()).collect();
     writeln!(

@@ -7,6 +7,7 @@ use std::fmt::{self, Display, Formatter};
 use serde::{Deserialize, Serialize};
 
 use crate::coverage::Coverage;
+use crate::digest::Digest;
 use crate::generate::Profile;
 
 /// Results of a sweep, or of some of its shards.
@@ -36,6 +37,9 @@ pub struct Sweep {
     pub causes: BTreeMap<String, Group>,
     /// Coverage.
     pub coverage: Coverage,
+    /// Digest of all traces; `None`: not computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traces: Option<Digest>,
 }
 
 /// Failures with one cause.
@@ -107,6 +111,10 @@ impl Sweep {
             ),
             ((self.first, self.seeds) != (part.first, part.seeds), "seeds"),
             (self.shards != part.shards, "numbers of shards"),
+            (
+                self.traces.is_some() != part.traces.is_some(),
+                "options (`--digest`)",
+            ),
         ] {
             if differs {
                 return Err(Mismatch::Differs(what));
@@ -120,6 +128,9 @@ impl Sweep {
         self.played += part.played;
         self.flagged += part.flagged;
         self.coverage.merge(&part.coverage);
+        if let (Some(mine), Some(digest)) = (&mut self.traces, part.traces) {
+            mine.merge(digest);
+        }
         for (cause, group) in part.causes {
             let Some(mine) = self.causes.get_mut(&cause) else {
                 self.causes.insert(cause, group);

@@ -12,6 +12,7 @@ use conformance::client::Client;
 
 use crate::cause::Cause;
 use crate::coverage::Coverage;
+use crate::digest::Digest;
 use crate::found;
 use crate::generate::{self, Draft, Profile};
 use crate::play::{play, play_and};
@@ -64,6 +65,8 @@ pub struct Plan<'a> {
     pub shard: Shard,
     /// Number of threads.
     pub jobs: usize,
+    /// Whether to sum up the traces.
+    pub digest: bool,
     /// Maximum number of runs to shrink one failure; 0: no shrinking.
     pub shrink_plays_max: u32,
     /// Maximum number of causes to shrink, lowest seeds first.
@@ -169,6 +172,7 @@ pub fn run_timed(
         flagged: whole.flagged,
         causes: groups(plan, whole.causes, progress),
         coverage: whole.coverage,
+        traces: plan.digest.then_some(whole.traces),
     };
     (sweep, whole.times)
 }
@@ -200,6 +204,7 @@ struct Part {
     flagged: u64,
     causes: BTreeMap<Cause, First>,
     coverage: Coverage,
+    traces: Digest,
     times: Times,
 }
 
@@ -227,6 +232,9 @@ impl Part {
             judging: judged - over,
             each_us: vec![u32::try_from((judged - began).as_micros()).unwrap_or(u32::MAX)],
         });
+        if plan.digest {
+            self.traces.add(seed, &played.records);
+        }
         if let Some(found) = played.found.into_iter().next() {
             self.flagged += 1;
             let first = First {
@@ -254,6 +262,7 @@ impl Part {
         self.played += other.played;
         self.flagged += other.flagged;
         self.coverage.merge(&other.coverage);
+        self.traces.merge(other.traces);
         self.times.add(other.times);
         for (cause, first) in other.causes {
             self.count(cause, first);

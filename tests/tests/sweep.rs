@@ -27,6 +27,7 @@ fn plan<'a>(client: &'a dyn Client, profile: Profile, seeds: u64) -> Plan<'a> {
         seeds,
         shard: Shard::WHOLE,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        digest: true,
         shrink_plays_max: 0,
         shrunk_max: 0,
         folder: "scenarios/found",

@@ -127,6 +127,9 @@ struct Options {
     /// Print all coverage tables.
     #[arg(long)]
     coverage: bool,
+    /// Print a digest of all traces: equal for equal seeds, on any machine.
+    #[arg(long)]
+    digest: bool,
     /// Renew the counts by which the generator prefers rare faults. Changes what every seed is.
     #[arg(long)]
     write_rarity: bool,
@@ -298,6 +301,7 @@ fn sweep(options: &Options) -> Result<u8, String> {
         jobs: options
             .jobs
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        digest: options.digest,
         shrink_plays_max: options.shrink_plays,
         shrunk_max: options.shrink_causes,
         folder: &folder,
