@@ -8,9 +8,8 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use fake_apiserver::net::tls::Protocols;
 use fake_apiserver::net::{ConnectionSettings, Core, Edge, ListenerLimits, serve_connection};
-use fake_apiserver::scenario::{Scenario, SharedScenario, Transport};
+use fake_apiserver::scenario::{Scenario, SharedScenario};
 use fake_apiserver::server::Server;
 use http::Uri;
 use hyper_util::rt::TokioIo;
@@ -70,29 +69,20 @@ pub fn sim_against(
 /// A `kube_client` whose connections are pipes to `edge`, without retries of its own.
 fn kube(edge: Edge, scenario: &Scenario) -> kube_client::Client {
     let (server, gzip) = (&scenario.server, scenario.client.gzip);
-    let protocols = match server.transport {
-        Transport::Http1 => None,
-        Transport::TlsHttp1 => Some(Protocols::Http1),
-        Transport::TlsHttp2 => Some(Protocols::Http2),
-    };
-    let acceptor = protocols.map(|protocols| {
-        let acceptor = stack::AUTHORITY.acceptor(&[], protocols);
-        acceptor.expect("an authority of ours certifies its own server")
-    });
+    let transport = server.transport;
     let settings = ConnectionSettings {
-        tls: acceptor,
         limits: ListenerLimits {
             streams: server.max_concurrent_streams,
             ..ListenerLimits::default()
         },
-        ..ConnectionSettings::default()
+        ..stack::settings(transport)
     };
     let dialer = Dialer::with_settings(edge, settings);
     // Requests of kube are relative; a made-up host is all the client needs, for nothing is resolved.
     if dialer.settings.tls.is_none() {
         return stack::client(dialer, Uri::from_static("http://fake"), gzip);
     }
-    let dialer = stack::with_tls(dialer, stack::AUTHORITY.certificate_der(), server.transport);
+    let dialer = stack::SHARED.with_tls(dialer, transport);
     stack::client(dialer, Uri::from_static("https://fake"), gzip)
 }
 

@@ -4,7 +4,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use fake_apiserver::net::tls::Authority;
+use fake_apiserver::net::ConnectionSettings;
+use fake_apiserver::net::tls::{Authority, Protocols};
 use fake_apiserver::scenario::Transport;
 use http::Uri;
 use hyper_rustls::builderstates::WantsProtocols1;
@@ -14,14 +15,55 @@ use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::TokioExecutor;
 use kube_client::client::Body;
 use kube_client::client::middleware::BaseUriLayer;
-use rustls::RootCertStore;
+use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use tower::Layer as _;
 use tower_http::decompression::DecompressionLayer;
 
-/// The authority of every server this process joins to a client in memory: what it takes to make one is no part of a run.
-pub(super) static AUTHORITY: LazyLock<Authority> =
-    LazyLock::new(|| Authority::generate().expect("a system without randomness runs nothing"));
+/// What every server that this process joins to a client in memory shows, and what the client trusts: to make it is no part
+/// of a run, and takes longer than most.
+pub(super) struct Shared {
+    http1: ConnectionSettings,
+    http2: ConnectionSettings,
+    /// The client's side, without a protocol.
+    client: ClientConfig,
+}
+
+pub(super) static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+    let authority = Authority::generate().expect("a system without randomness runs nothing");
+    let settings = |protocols| {
+        let acceptor = authority.acceptor(&[], protocols);
+        ConnectionSettings {
+            tls: Some(acceptor.expect("an authority of ours certifies its own server")),
+            ..ConnectionSettings::default()
+        }
+    };
+    let mut client = trusting(authority.certificate_der());
+    // Or one run would know the server of another.
+    client.resumption = Resumption::disabled();
+    Shared {
+        http1: settings(Protocols::Http1),
+        http2: settings(Protocols::Http2),
+        client,
+    }
+});
+
+impl Shared {
+    /// TLS over `connector`, with such a server.
+    pub(super) fn with_tls<C>(&self, connector: C, transport: Transport) -> HttpsConnector<C> {
+        over_tls(connector, self.client.clone(), transport)
+    }
+}
+
+/// The server's side of connections.
+pub(super) fn settings(transport: Transport) -> ConnectionSettings {
+    match transport {
+        Transport::Http1 => ConnectionSettings::default(),
+        Transport::TlsHttp1 => SHARED.http1.clone(),
+        Transport::TlsHttp2 => SHARED.http2.clone(),
+    }
+}
 
 /// A `kube_client` over `connector`, without retries of its own. `gzip`: it offers that, as kube_client's own stack does
 /// with the feature of this name.
@@ -44,7 +86,11 @@ pub fn with_tls<C>(
     authority: CertificateDer<'static>,
     transport: Transport,
 ) -> HttpsConnector<C> {
-    let builder = tls(authority);
+    over_tls(connector, trusting(authority), transport)
+}
+
+fn over_tls<C>(connector: C, config: ClientConfig, transport: Transport) -> HttpsConnector<C> {
+    let builder = tls(config);
     match transport {
         Transport::Http1 | Transport::TlsHttp1 => builder.enable_http1().wrap_connector(connector),
         Transport::TlsHttp2 => builder.enable_http2().wrap_connector(connector),
@@ -53,23 +99,27 @@ pub fn with_tls<C>(
 
 /// The same, with the version of HTTP that the server chooses (ALPN).
 pub fn with_any_http<C>(connector: C, authority: CertificateDer<'static>) -> HttpsConnector<C> {
-    tls(authority).enable_all_versions().wrap_connector(connector)
+    tls(trusting(authority))
+        .enable_all_versions()
+        .wrap_connector(connector)
 }
 
-fn tls(authority: CertificateDer<'static>) -> HttpsConnectorBuilder<WantsProtocols1> {
-    let mut roots = RootCertStore::empty();
-    roots
-        .add(authority)
-        .expect("an authority of ours is a certificate of an authority");
-    let config =
-        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("ring knows the versions rustls is built for")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+fn tls(config: ClientConfig) -> HttpsConnectorBuilder<WantsProtocols1> {
     let name = ServerName::try_from("localhost").expect("it is a host name");
     HttpsConnectorBuilder::new()
         .with_tls_config(config)
         .https_only()
         .with_server_name_resolver(FixedServerNameResolver::new(name))
+}
+
+fn trusting(authority: CertificateDer<'static>) -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(authority)
+        .expect("an authority of ours is a certificate of an authority");
+    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring knows the versions rustls is built for")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
 }
