@@ -47,7 +47,8 @@ fn shape(sentence: &str) -> String {
             }
             continue;
         }
-        let is_any = bare.chars().any(|c| c.is_ascii_digit() || c == '#');
+        // `labelSelector=app`: a parameter of a request, which is a setting of the client.
+        let is_any = bare.chars().any(|c| c.is_ascii_digit() || matches!(c, '#' | '='));
         // A list counts as a single value.
         let is_list = bare == "and" || bare.is_empty();
         if is_any && (after_number || words.ends_with(&[ANY.to_owned(), ",".to_owned()])) {
@@ -110,6 +111,15 @@ mod tests {
             ),
             "INV-13: the client watched from # at #, the version of #, of which only # of # bytes were sent"
         );
+        for sentence in [
+            "the client sent WATCH resourceVersion=1003 only 0.8 s after 503 with Retry-After: 7",
+            "the client sent WATCH resourceVersion=7 labelSelector=app!=x allowWatchBookmarks=true only 1 s after 429 with Retry-After: 30",
+        ] {
+            assert_eq!(
+                of(sentence),
+                "INV-13: the client sent WATCH # only # after # with Retry-After: #"
+            );
+        }
         assert_ne!(of("o1 missing"), of("o1 still there"));
         assert_eq!(of("o1.metadata is \"a b\" where"), "INV-13: # is # where");
     }

@@ -2,6 +2,7 @@
 //! streaming list.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use fake_apiserver::record::{FrameType, StreamId, Verb, What};
 
@@ -44,19 +45,17 @@ pub(super) struct Decisions {
     open: BTreeMap<StreamId, usize>,
     /// Watches that were opened and received nothing yet.
     silent: BTreeMap<StreamId, usize>,
-    rows: Vec<String>,
 }
+
+static ROWS: LazyLock<Vec<String>> = LazyLock::new(requests);
 
 impl Decisions {
     /// Processes a record; returns request and response if it completes one.
-    pub(super) fn take(&mut self, what: &What) -> Option<(&str, &'static str)> {
+    pub(super) fn take(&mut self, what: &What) -> Option<(&'static str, &'static str)> {
         let (row, answer) = match what {
             What::Request {
                 stream, verb, query, ..
             } => {
-                if self.rows.is_empty() {
-                    self.rows = requests();
-                }
                 self.open.insert(*stream, row(*verb, query)?);
                 return None;
             }
@@ -126,7 +125,7 @@ impl Decisions {
             | What::LeftOpen { .. }
             | What::RunEnded(_) => return None,
         };
-        Some((self.rows.get(row)?, answer))
+        Some((ROWS.get(row)?, answer))
     }
 }
 

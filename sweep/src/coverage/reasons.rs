@@ -114,6 +114,10 @@ fn no_answer(request: &str, answer: &str) -> Option<&'static str> {
         "410" if is_list && !request.ends_with("continue") && !request.contains("exact") => {
             Some("the newest or any state is never expired")
         }
+        "504" if request.starts_with("WATCH-LIST") => Some("the fake sends it as an ERROR event"),
+        "504" if request.starts_with("WATCH") => {
+            Some("a watch from a version of the future opens, and waits for what is newer")
+        }
         "504" if !request.contains("exact") => Some("no version is asked for that could be too large"),
         "410" | "ERROR 410 first" if request.starts_with("WATCH") && !request.contains("exact") => {
             Some("a watch from now is never expired")
