@@ -8,6 +8,7 @@ mod admission;
 mod answer;
 mod asking;
 mod backlog;
+mod balancer;
 mod compaction;
 mod control;
 mod deviate;
@@ -18,6 +19,7 @@ mod joined;
 mod log;
 mod memory;
 mod output;
+mod process;
 mod review;
 mod scripted;
 mod truth;
@@ -29,6 +31,7 @@ use std::time::Duration;
 use apimachinery::Version;
 use apimachinery::options::{Collection, GetRequest, ListRequest, Representation};
 use asking::{collection_of, encode_query, form_of, verb};
+use balancer::Balancer;
 use compaction::Compaction;
 pub use control::{Control, StreamView};
 use exchange::Exchange;
@@ -145,8 +148,10 @@ pub(crate) struct ApiServer {
     /// Continue tokens invented by page edits, and the real tokens they stand for.
     aliases: BTreeMap<String, String>,
     refused_until: Duration,
-    /// Connections to the secondary replica.
-    at_the_secondary: BTreeSet<ConnId>,
+    /// Open connections, with the replica of each.
+    conns: BTreeMap<ConnId, Replica>,
+    /// Assigns connections to replicas, if there is one address for both.
+    balancer: Option<Balancer>,
     /// `None`: no authentication and no authorization.
     access: Option<Access>,
     access_settings: AccessSettings,
@@ -184,7 +189,8 @@ impl ApiServer {
             changed_at: Duration::ZERO,
             aliases: BTreeMap::new(),
             refused_until: Duration::ZERO,
-            at_the_secondary: BTreeSet::new(),
+            conns: BTreeMap::new(),
+            balancer: None,
             access: None,
             access_settings: AccessSettings::default(),
             authorization: None,
@@ -200,7 +206,7 @@ impl ApiServer {
 
     /// Whether a connection is accepted at `now`. A refusal is recorded.
     pub(crate) fn accepts(&mut self, now: Duration) -> bool {
-        let accepts = now >= self.refused_until;
+        let accepts = now >= self.refused_until();
         if !accepts {
             self.log.push(now, What::Refused);
         }
@@ -209,7 +215,8 @@ impl ApiServer {
 
     /// Time until which connections are refused; in the past if they are accepted.
     pub(crate) fn refused_until(&self) -> Duration {
-        self.refused_until
+        let down_until = self.balancer.as_ref().map(Balancer::refused_until);
+        self.refused_until.max(down_until.unwrap_or_default())
     }
 
     /// Refuses connections until `until`.
@@ -289,9 +296,11 @@ impl ApiServer {
 
     /// A connection to `replica` was accepted; `peer`: remote port, `None` without a socket.
     pub(crate) fn connected(&mut self, now: Duration, conn: ConnId, replica: Replica, peer: Option<u16>) {
-        if replica == Replica::Secondary {
-            self.at_the_secondary.insert(conn);
-        }
+        let replica = match &mut self.balancer {
+            Some(balancer) => balancer.assign(now),
+            None => replica,
+        };
+        self.conns.insert(conn, replica);
         self.log.push(now, What::Connected { conn, replica, peer });
     }
 
@@ -395,7 +404,7 @@ impl ApiServer {
             self.broke_off(now, stream, by);
         }
         self.users.remove(&conn);
-        self.at_the_secondary.remove(&conn);
+        self.conns.remove(&conn);
         self.log.push(now, What::Disconnected { conn, by });
     }
 
@@ -424,11 +433,7 @@ impl ApiServer {
 
     /// Replica of a connection.
     pub(crate) fn replica_of(&self, conn: ConnId) -> Replica {
-        if self.at_the_secondary.contains(&conn) {
-            Replica::Secondary
-        } else {
-            Replica::Primary
-        }
+        self.conns.get(&conn).copied().unwrap_or_default()
     }
 
     /// Admits the request, and parses it with invented continue tokens replaced by the real ones.

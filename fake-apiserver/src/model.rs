@@ -218,6 +218,11 @@ impl Model {
         }
     }
 
+    /// Starts the process of an apiserver again, or of both; its watch caches are filled at `filled`.
+    pub fn restart(&mut self, now: Duration, replica: Option<Replica>, filled: Duration) {
+        self.storage.restart(now, replica.map(replica_id), filled);
+    }
+
     /// Returns the served kinds.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
@@ -356,7 +361,8 @@ impl Model {
     /// 30 to 60 minutes.
     ///
     /// # Errors
-    /// None for the kinds served now: errors of a valid watch request are sent in the stream, as an ERROR event.
+    /// 429 while the watch caches are filled. Other errors of a valid watch request are sent in the stream, as an ERROR
+    /// event.
     pub fn open_watch(
         &self,
         now: Duration,
@@ -377,7 +383,11 @@ impl Model {
         request: &WatchRequest,
         lifetime: Duration,
     ) -> Result<WatchSession, Status> {
-        Ok(WatchSession::open(self, replica, now, request, lifetime))
+        let place = self.place(request.collection.kind);
+        match self.storage.unready(now, place, replica_id(replica)) {
+            Some(status) => Err(status),
+            None => Ok(WatchSession::open(self, replica, now, request, lifetime)),
+        }
     }
 
     /// Returns a bookmark of this collection. `resource_version` is written verbatim (empty: left out).

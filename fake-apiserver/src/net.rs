@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::FutureExt as _;
 use tokio::runtime::Handle;
@@ -102,6 +102,8 @@ struct State {
     conns: u64,
     conns_open: usize,
     streams: u64,
+    /// Open connections.
+    flows: BTreeMap<ConnId, Arc<Flow>>,
     /// Boxed, because a map moves its values on every insertion and removal.
     answers: BTreeMap<StreamId, Box<Answer>>,
     /// Bytes held for responses only.
@@ -129,6 +131,7 @@ impl Edge {
             conns: 0,
             conns_open: 0,
             streams: 0,
+            flows: BTreeMap::new(),
             answers: BTreeMap::new(),
             held: 0,
             deliveries: Deliveries::default(),
@@ -201,10 +204,16 @@ impl Edge {
         self.shared.refusing.notified().await;
     }
 
+    /// The connection is served with this state.
+    pub(crate) fn carries(&self, conn: ConnId, flow: &Arc<Flow>) {
+        self.lock().flows.insert(conn, Arc::clone(flow));
+    }
+
     /// A connection was closed.
     pub(crate) fn disconnected(&self, conn: ConnId, by: Side) {
         self.hand_in(|state, _| {
             state.conns_open -= 1;
+            state.flows.remove(&conn);
             Input::Disconnected { conn, by }
         });
     }
@@ -486,13 +495,23 @@ impl State {
             return;
         };
         let (answers, deliveries, held) = (&mut self.answers, &mut self.deliveries, &mut self.held);
+        let flows = &self.flows;
         let during = description(&input);
         let handled = catch_unwind(AssertUnwindSafe(|| {
             core.handle(now, input);
-            while let Some(output) = core.poll_output() {
-                if let Output::Call { id, call } = output {
-                    calls.push((id, call));
-                } else if let Some(idle) = lay_out(answers, held, output, woken) {
+            while let Some(mut output) = core.poll_output() {
+                match &mut output {
+                    Output::Head { headers, .. } => headers.extend(core.wall_clock(now).map(dated)),
+                    Output::Close { conn } => {
+                        flows.get(conn).into_iter().for_each(|flow| flow.cut());
+                    }
+                    Output::Call { id, call } => calls.push((*id, call.clone())),
+                    Output::Data { .. }
+                    | Output::FlushBarrier { .. }
+                    | Output::Goaway { .. }
+                    | Output::End { .. } => {}
+                }
+                if let Some(idle) = lay_out(answers, held, output, woken) {
                     deliveries.push(idle);
                 }
             }
@@ -548,6 +567,14 @@ fn description(input: &Input) -> String {
         Input::HookAnswered { .. } => "a webhook answered".to_owned(),
         Input::Tick => "time passed".to_owned(),
     }
+}
+
+/// Returns the header `Date` for a time since 1970.
+fn dated(wall_clock: Duration) -> (String, String) {
+    // The format ends with the year 9999.
+    let latest = Duration::from_secs(253_402_300_799);
+    let date = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + wall_clock.min(latest));
+    ("Date".to_owned(), date)
 }
 
 /// Returns the message of a panic.

@@ -145,7 +145,8 @@ impl World {
                 Output::FlushBarrier { .. }
                 | Output::Goaway { .. }
                 | Output::End { .. }
-                | Output::Call { .. } => {}
+                | Output::Call { .. }
+                | Output::Close { .. } => {}
             }
         }
         stream

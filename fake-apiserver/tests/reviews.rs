@@ -67,7 +67,8 @@ fn ask(
             Output::FlushBarrier { .. }
             | Output::Goaway { .. }
             | Output::End { .. }
-            | Output::Call { .. } => {}
+            | Output::Call { .. }
+            | Output::Close { .. } => {}
         }
     }
     (code, serde_json::from_slice(&body).expect("answers are JSON"))

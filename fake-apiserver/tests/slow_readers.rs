@@ -61,7 +61,7 @@ impl World {
                 }
                 Output::FlushBarrier { stream } => self.answers.entry(stream).or_default().fence = true,
                 Output::End { stream, how } => self.answers.entry(stream).or_default().ended = Some(how),
-                Output::Head { .. } | Output::Goaway { .. } | Output::Call { .. } => {}
+                Output::Head { .. } | Output::Goaway { .. } | Output::Call { .. } | Output::Close { .. } => {}
             }
         }
     }

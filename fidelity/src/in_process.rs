@@ -95,7 +95,7 @@ impl InProcess {
                     }
                 }
                 Output::FlushBarrier { stream } => self.server.handle(self.now, Input::Flushed(stream)),
-                Output::Goaway { .. } => {}
+                Output::Goaway { .. } | Output::Close { .. } => {}
                 // Nothing listens in this process.
                 Output::Call { id, call } => {
                     let outcome = call.refused();

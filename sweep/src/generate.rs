@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::client::{Client, Server, Target};
 pub use self::step::{Action, Answer, Cut, Ending, Lie, Reply, Step, Times, When};
-pub use self::write::{Object, Write};
+pub use self::write::{Object, Where, Write};
 
 mod client;
 mod draw;
@@ -28,7 +28,7 @@ mod step;
 mod write;
 
 /// Version of the generator: a seed stands for one scenario per version.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Requirement that a random scenario tests, and why.
 const REQUIREMENT: &str = "LIST-01";
@@ -97,11 +97,14 @@ impl Draft {
         if self.steps.last().is_some_and(|last| last.is_optional) {
             step(When::After(1_000), vec![Action::Write(Write::Compact)]);
         }
-        if self.writes().any(|write| matches!(write, Write::Freeze)) {
-            step(When::After(1_000), vec![Action::Write(Write::Thaw)]);
+        if self.writes().any(|write| matches!(write, Write::Freeze(_))) {
+            step(When::After(1_000), vec![Action::Write(Write::Thaw(None))]);
         }
         if (self.lies() && !self.lies_to_the_end) || self.wrote_after_restore() {
-            step(When::After(1_000), vec![Action::Write(Write::ClearWatchCache)]);
+            step(
+                When::After(1_000),
+                vec![Action::Write(Write::ClearWatchCache(None))],
+            );
             let expired = Answer::Error("code: 410, reason: Expired");
             step(
                 When::NextWatch,

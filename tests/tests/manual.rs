@@ -44,6 +44,7 @@ fn the_manual_states_the_defaults() {
             "max_concurrent_streams",
             server.max_concurrent_streams.to_string(),
         ),
+        ("replicas", server.replicas.to_string()),
         ("page_size", client.page_size.unwrap().to_string()),
         ("bookmarks", client.bookmarks.to_string()),
         ("gzip", client.gzip.to_string()),

@@ -174,11 +174,13 @@ impl Moving<'_> {
             },
             Action::Truth(
                 TruthAction::Compact
-                | TruthAction::ClearWatchCache
-                | TruthAction::FreezeWatchCache
+                | TruthAction::ClearWatchCache(_)
+                | TruthAction::FreezeWatchCache(_)
                 | TruthAction::LagWatchCache { .. }
-                | TruthAction::ThawWatchCache
-                | TruthAction::Restore { .. },
+                | TruthAction::ThawWatchCache(_)
+                | TruthAction::Restore { .. }
+                | TruthAction::Restart(_)
+                | TruthAction::JumpClock { .. },
             )
             | Action::Shape(
                 ShapeAction::Delay(_) | ShapeAction::Pace(_) | ShapeAction::Gzip | ShapeAction::NoAnswer(_),

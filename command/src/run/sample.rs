@@ -133,7 +133,8 @@ mod tests {
                 Output::FlushBarrier { .. }
                 | Output::Goaway { .. }
                 | Output::End { .. }
-                | Output::Call { .. } => {}
+                | Output::Call { .. }
+                | Output::Close { .. } => {}
             }
         }
         (code, String::from_utf8_lossy(&body).into_owned())

@@ -5,6 +5,7 @@
 mod revisions;
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -248,6 +249,16 @@ impl Status {
             ),
         )
         .with_details(details_of(name, kind.group, kind.plural))
+    }
+
+    /// 429: the watch cache is being filled for `unready` so far. The delay grows with it, from 1 s to 30 s (apiserver
+    /// `storage/cacher/cacher.go`, `calculateRetryAfterForUnreadyCache`).
+    pub fn initializing(unready: Duration) -> Self {
+        let seconds = (0.06 * unready.as_secs_f64()).exp().clamp(1.0, 30.0);
+        Self::new(429, "TooManyRequests", "storage is (re)initializing").with_details(Details {
+            retry_after_seconds: seconds as u32,
+            ..Details::default()
+        })
     }
 
     /// 429: an eviction would violate a PodDisruptionBudget. Retry after `retry_after_seconds`; 0: no such hint.

@@ -48,11 +48,13 @@ fn is_lie(action: &Action) -> bool {
         Action::Truth(action) => match action {
             TruthAction::Apply(_) | TruthAction::Delete { .. } | TruthAction::Relabel { .. } => false,
             TruthAction::Compact
-            | TruthAction::ClearWatchCache
-            | TruthAction::FreezeWatchCache
+            | TruthAction::ClearWatchCache(_)
+            | TruthAction::FreezeWatchCache(_)
             | TruthAction::LagWatchCache { .. }
-            | TruthAction::ThawWatchCache
-            | TruthAction::Restore { .. } => true,
+            | TruthAction::ThawWatchCache(_)
+            | TruthAction::Restore { .. }
+            | TruthAction::Restart(_)
+            | TruthAction::JumpClock { .. } => true,
         },
         Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => true,
     }

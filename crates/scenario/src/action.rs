@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 use trace::fault::{Cut, Ending, Pace};
+use trace::record::Replica;
 
 use super::{Expected, Manifest, ObjectName, Ref};
 
@@ -52,21 +53,45 @@ pub enum TruthAction {
     Compact,
     /// Rebuilds the watch cache: every open watch of the target ends cleanly, and watches from older versions fail
     /// with 410.
-    ClearWatchCache,
+    ClearWatchCache(Where),
     /// Stops the watch cache: cached reads are stale, and watches receive no new events.
-    FreezeWatchCache,
+    FreezeWatchCache(Where),
     /// Delays the watch cache: it receives every write this much later.
     LagWatchCache {
         /// Delay in milliseconds.
         by_ms: u64,
+        /// Where.
+        at: Where,
     },
     /// Lets the watch cache catch up and follow the store without delay.
-    ThawWatchCache,
+    ThawWatchCache(Where),
     /// Restores the store to an earlier state and revision, as from a backup.
     Restore {
         /// The resourceVersion to restore.
         to: Ref,
     },
+    /// Restarts the apiserver: its connections are closed, and its watch caches are those of a new process. The store is
+    /// not affected.
+    Restart(Restart),
+    /// Sets the wall clock of the server forward (positive) or back, by this many milliseconds. Timers do not move.
+    JumpClock {
+        /// Milliseconds.
+        by_ms: i64,
+    },
+}
+
+/// The replica whose watch cache an action changes; `None`: both.
+pub type Where = Option<Replica>;
+
+/// Restart of an apiserver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Restart {
+    /// Milliseconds for which it accepts no connection.
+    pub down_ms: u64,
+    /// Milliseconds after that for which its watch caches are empty, and reads that need them are 429.
+    pub filling_ms: u64,
+    /// Where.
+    pub at: Where,
 }
 
 /// Replaces a response, or changes how it is written.
@@ -166,11 +191,13 @@ impl Action {
                 TruthAction::Delete { .. } => "delete",
                 TruthAction::Relabel { .. } => "relabel",
                 TruthAction::Compact => "compact",
-                TruthAction::ClearWatchCache => "clear_watch_cache",
-                TruthAction::FreezeWatchCache => "freeze_watch_cache",
+                TruthAction::ClearWatchCache(_) => "clear_watch_cache",
+                TruthAction::FreezeWatchCache(_) => "freeze_watch_cache",
                 TruthAction::LagWatchCache { .. } => "lag_watch_cache",
-                TruthAction::ThawWatchCache => "thaw_watch_cache",
+                TruthAction::ThawWatchCache(_) => "thaw_watch_cache",
                 TruthAction::Restore { .. } => "restore",
+                TruthAction::Restart(_) => "restart",
+                TruthAction::JumpClock { .. } => "jump_clock",
             },
             Self::Shape(action) => match action {
                 ShapeAction::Reply(_) => "reply",

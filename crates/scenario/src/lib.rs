@@ -11,8 +11,8 @@ pub use apimachinery::Version;
 use serde_json::{Map, Value};
 
 pub use self::action::{
-    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, RuleAction, SayAction, SentObject, ShapeAction,
-    StatusSpec, TruthAction,
+    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SayAction, SentObject,
+    ShapeAction, StatusSpec, TruthAction, Where,
 };
 pub use self::client::{BackoffSettings, ClientSettings, Contract};
 pub use self::errors::{LoadError, LoadErrors, Style};
@@ -161,6 +161,8 @@ pub struct ServerSettings {
     pub transport: Transport,
     /// Concurrent streams per HTTP/2 connection. Default 100.
     pub max_concurrent_streams: u32,
+    /// Number of apiservers on the store, 1 or 2, to which connections are assigned in turn. Default 1.
+    pub replicas: u32,
 }
 
 /// Transport used with a client.
@@ -197,6 +199,7 @@ impl Default for ServerSettings {
             epoch_seconds: 1_767_225_600,
             transport: Transport::default(),
             max_concurrent_streams: 100,
+            replicas: 1,
         }
     }
 }

@@ -112,6 +112,10 @@ pub(crate) struct Server {
     /// Concurrent streams per connection (`tls_h2` only). Default 100.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) max_concurrent_streams: Option<At<u64>>,
+    /// Number of apiservers on the store, each with separate watch caches; connections are assigned to them in turn.
+    /// Default 1.
+    #[schemars(range(min = 1, max = 2))]
+    pub(crate) replicas: Option<At<u64>>,
 }
 
 /// Transport used with a client.

@@ -41,6 +41,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
         problems: Vec::new(),
         names: Names::default(),
         transport: Transport::default(),
+        has_replicas: false,
         kinds: Kinds::default(),
         optional: None,
     };
@@ -107,6 +108,8 @@ struct Validator<'t> {
     names: Names,
     /// The server's transport: some keys require TLS or HTTP/2.
     transport: Transport,
+    /// Whether the server has two replicas.
+    has_replicas: bool,
     /// Available kinds, including those defined by the file.
     kinds: Kinds,
     /// Position of `optional` in the current step.
@@ -296,6 +299,10 @@ impl Validator<'_> {
     fn server(&mut self, server: &raw::Server) -> ServerSettings {
         let default = ServerSettings::default();
         self.transport(server);
+        self.has_replicas = server
+            .replicas
+            .as_ref()
+            .is_some_and(|replicas| replicas.value > 1);
         ServerSettings {
             version: server
                 .version
@@ -324,6 +331,11 @@ impl Validator<'_> {
             streaming_lists: server.streaming_lists.as_ref().map(|streams| streams.value),
             transport: self.transport,
             max_concurrent_streams: self.streams(server).unwrap_or(default.max_concurrent_streams),
+            replicas: server
+                .replicas
+                .as_ref()
+                .and_then(|replicas| u32::try_from(replicas.value).ok())
+                .unwrap_or(default.replicas),
         }
     }
 

@@ -416,6 +416,14 @@ const MISTAKES: &[(&str, &str)] = &[
         "expect: {events: [{init_done: , rv: \"5\"}]}\n",
     ),
     (
+        "replica-that-is-not-there",
+        "steps: [{freeze_watch_cache: {replica: secondary}}]\n",
+    ),
+    (
+        "clock-without-direction",
+        "steps: [{jump_clock: {}}, {jump_clock: {forward: 1h, back: 1h}}]\n",
+    ),
+    (
         "cached-twice",
         "objects: [{configmap: {name: a}}]\nexpect: {cache: [a, a]}\n",
     ),

@@ -164,6 +164,12 @@ impl<O: Object, K> WatchCache<O, K> {
         self.forget(revision);
     }
 
+    /// Refills the cache as that of a new process: it is not frozen.
+    pub(crate) fn restart(&mut self, revision: u64, objects: &Objects<O>) {
+        self.frozen = false;
+        self.relist(revision, objects);
+    }
+
     /// Ends every open watch after the events the cache has now.
     pub(crate) fn end_watches(&mut self) {
         self.generation_ends.push(self.visible);

@@ -77,7 +77,16 @@ impl<O: Object, K> Storage<O, K> {
         view: &impl View<O>,
     ) -> Answer<Page<O>> {
         let resource = self.resource(read.resource);
-        let decision = Decision::of_list(self.version, resource.watch_cached, options);
+        let unready = self.unready(now, read.resource, read.replica);
+        // What etcd can page is passed on to it (KEP-4568).
+        if let Some(status) = unready
+            .clone()
+            .filter(|_| options.selective || options.limit.is_none())
+        {
+            return Answer::Refused(status);
+        }
+        let watch_cached = resource.watch_cached && unready.is_none();
+        let decision = Decision::of_list(self.version, watch_cached, options);
         let token = options.continue_token.as_ref();
         let state = match self.state(now, read, decision) {
             Ok(state) => state,
@@ -111,7 +120,8 @@ impl<O: Object, K> Storage<O, K> {
         resource_version: RequestedVersion,
         view: &impl View<O>,
     ) -> Answer<Option<Arc<O>>> {
-        let watch_cached = self.resource(read.resource).watch_cached;
+        let unready = self.unready(now, read.resource, read.replica).is_some();
+        let watch_cached = self.resource(read.resource).watch_cached && !unready;
         match self.state(now, read, Decision::of_get(watch_cached, resource_version)) {
             Ok(state) => {
                 let object = state.objects.get(key);

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use apimachinery::status::Status;
+
 use crate::cache::WatchCache;
 use crate::object::Object;
 use crate::storage::{Replica, Resource, ResourceId, Storage};
@@ -119,6 +121,45 @@ impl<O: Object, K> Storage<O, K> {
         }
     }
 
+    /// Starts the process of an apiserver again, or of all: its watches end, nothing is frozen, and its watch caches are
+    /// filled at `filled`. Until then reads that need them are 429. Call [`Storage::follow`] at that time.
+    pub fn restart(&mut self, now: Duration, replica: Option<Replica>, filled: Duration) {
+        tracing::debug!(?replica, ?filled, "apiserver restarted");
+        let all = (0..self.replicas()).map(Replica);
+        for replica in all.filter(|one| replica.is_none_or(|replica| replica == *one)) {
+            self.fill(replica);
+            if filled > now {
+                self.filling.insert(replica, (now, filled));
+            } else {
+                self.filling.remove(&replica);
+            }
+        }
+    }
+
+    /// Fills the watch caches of a replica from a list at the current revision.
+    fn fill(&mut self, replica: Replica) {
+        let revision = self.revision;
+        for resource in &mut self.resources {
+            let (objects, watch_cached) = (resource.store.current().clone(), resource.watch_cached);
+            for cache in resource.caches_mut(Some(replica)) {
+                if watch_cached {
+                    cache.restart(revision, &objects);
+                } else {
+                    cache.end_watches();
+                }
+            }
+        }
+    }
+
+    /// Returns the refusal of a request that needs a watch cache which is not filled yet.
+    pub fn unready(&self, now: Duration, resource: ResourceId, replica: Replica) -> Option<Status> {
+        let (since, _) = self
+            .filling
+            .get(&replica)
+            .filter(|_| self.resource(resource).watch_cached)?;
+        Some(Status::initializing(now.saturating_sub(*since)))
+    }
+
     /// Applies the operation to the watch cache of a resource, or to all, of one replica or of all. Resources without a watch
     /// cache are unaffected.
     pub fn operate(
@@ -156,23 +197,34 @@ impl<O: Object, K> Storage<O, K> {
         self.lags.any = caches.any(|cache| cache.lags());
     }
 
-    /// Processes writes that are due at `now` in lagging watch caches. Call it before anything else at that time.
+    /// Processes writes that are due at `now` in lagging watch caches, and fills those of apiservers that started. Call it before anything else at that time.
     /// Returns true if there were any.
     pub fn follow(&mut self, now: Duration) -> bool {
+        let filled: Vec<Replica> = self
+            .filling
+            .iter()
+            .filter(|(_, (_, until))| *until <= now)
+            .map(|(replica, _)| *replica)
+            .collect();
+        for replica in &filled {
+            self.filling.remove(replica);
+            self.fill(*replica);
+        }
         if !self.lags.any {
-            return false;
+            return !filled.is_empty();
         }
         let caches = self.resources.iter_mut().flat_map(|held| held.caches_mut(None));
-        caches.fold(false, |seen, cache| cache.see(now) | seen)
+        caches.fold(!filled.is_empty(), |seen, cache| cache.see(now) | seen)
     }
 
-    /// Returns when a lagging watch cache processes its next write.
+    /// Returns when a lagging watch cache processes its next write, or the watch caches of an apiserver are filled.
     pub fn poll_timeout(&self) -> Option<Duration> {
+        let filled = self.filling.values().map(|(_, until)| *until).min();
         if !self.lags.any {
-            return None;
+            return filled;
         }
         let caches = self.resources.iter().flat_map(Resource::caches);
-        caches.filter_map(WatchCache::next_sight).min()
+        caches.filter_map(WatchCache::next_sight).chain(filled).min()
     }
 
     /// Refills the watch caches of one resource from a list at the current revision, as a server does when the definition of

@@ -69,6 +69,8 @@ pub struct Storage<O, K = ()> {
     /// Number of apiservers.
     replicas: usize,
     pub(crate) lags: Lags,
+    /// Apiservers that started and whose watch caches are not filled yet: since when, and until when.
+    pub(crate) filling: BTreeMap<Replica, (Duration, Duration)>,
 }
 
 /// Objects and events of one resource.
@@ -161,6 +163,7 @@ impl<O: Object, K> Storage<O, K> {
             resources: Vec::new(),
             replicas: 1,
             lags: Lags::default(),
+            filling: BTreeMap::new(),
         }
     }
 

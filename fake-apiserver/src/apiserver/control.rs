@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use trace::record::{ConnId, Replica, StreamId};
 
 use super::ApiServer;
+use super::balancer::Balancer;
 use super::compaction::Compaction;
 use super::joined::Joined;
 use crate::api::access::{AccessSettings, Authorization, Issuer};
@@ -62,13 +63,22 @@ impl ApiServer {
     /// Returns an apiserver for a scenario, without namespaces and without the checks that need them. `seed`: for all
     /// randomness.
     pub(crate) fn new(settings: ServerSettings, seed: u64) -> Self {
-        Self::over(Model::new(&settings), settings, seed)
+        let replicas = settings.replicas;
+        let mut api = Self::over(Model::new(&settings), settings, seed);
+        if replicas > 1 {
+            api.balance();
+        }
+        api
     }
 
     /// Returns an apiserver for any client, with the namespaces of every cluster; writes into missing namespaces are rejected.
     /// `seed`: for all randomness.
     pub(crate) fn standalone(settings: ServerSettings, seed: u64) -> Self {
+        let replicas = settings.replicas;
         let mut api = Self::over(Model::standalone(&settings), settings, seed);
+        if replicas > 1 {
+            api.balance();
+        }
         api.joined = Joined::allowed();
         api.compaction = Some(Compaction::new(api.model.revision()));
         for name in NAMESPACES {
@@ -132,6 +142,7 @@ impl ApiServer {
     /// deviations from open responses.
     pub(crate) fn reset(&mut self, now: Duration) {
         self.refused_until = Duration::ZERO;
+        self.balancer = self.balancer.take().map(|_| Balancer::default());
         self.model.turn_watch_caches(now, WatchCacheOp::Thaw, None, None);
         for open in self.open.values_mut() {
             open.exchange.release();

@@ -235,6 +235,12 @@ impl Exchange {
         }
     }
 
+    /// The process that answers is gone: nothing more is sent, not even what was delayed.
+    pub(super) fn abort(&mut self, ending: Ending) {
+        self.shape = Shape::default();
+        self.refuse_to_answer(ending);
+    }
+
     pub(super) fn decided(&self) -> bool {
         !matches!(self.state, State::Undecided(_))
     }

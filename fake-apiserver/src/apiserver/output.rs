@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use trace::fault::Ending;
-use trace::record::StreamId;
+use trace::record::{ConnId, StreamId};
 
 use super::hooks::CallId;
 use crate::model::HookCall;
@@ -39,6 +39,11 @@ pub enum Output {
     Goaway {
         /// Request.
         stream: StreamId,
+    },
+    /// Close this connection, on which nothing is left to send.
+    Close {
+        /// Connection.
+        conn: ConnId,
     },
     /// End the response once everything before it is flushed. Without a head before it, the request is never answered and the
     /// ending applies to the connection.

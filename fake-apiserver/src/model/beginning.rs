@@ -33,6 +33,21 @@ impl Model {
         self.epoch = epoch;
     }
 
+    /// Sets the wall clock forward, or back by a negative number of milliseconds, at most to 1970.
+    pub fn jump_clock(&mut self, by_ms: i64) {
+        let by = Duration::from_millis(by_ms.unsigned_abs());
+        self.epoch = if by_ms < 0 {
+            self.epoch.saturating_sub(by)
+        } else {
+            self.epoch.saturating_add(by)
+        };
+    }
+
+    /// Wall clock at `now`, since 1970.
+    pub fn wall_clock(&self, now: Duration) -> Duration {
+        self.epoch.saturating_add(now)
+    }
+
     /// Resets to the initial objects; returns the writes, in order. Objects created since are deleted at once, despite
     /// finalizers.
     pub fn begin_again(&mut self, now: Duration) -> Vec<Written> {

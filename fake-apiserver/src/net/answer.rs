@@ -80,7 +80,9 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
             .headers_mut()
             .insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    if response.status() != http::StatusCode::SWITCHING_PROTOCOLS {
+    if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().remove(DATE);
+    } else if !response.headers().contains_key(DATE) {
         response.headers_mut().insert(DATE, now());
     }
     response

@@ -1,6 +1,6 @@
 //! One connection: TLS handshake, then HTTP/1.1 or HTTP/2, with limits.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
@@ -65,6 +65,7 @@ pub(crate) async fn serve_flow<T: Transport>(
         by: Side::Server,
         closed: false,
     };
+    edge.carries(conn, &flow);
     let limits = &settings.limits;
     let mut stop = pin!(stop);
     let Some(acceptor) = &settings.tls else {
@@ -81,6 +82,7 @@ pub(crate) async fn serve_flow<T: Transport>(
                 Err(_) => return,
             },
             () = stop.as_mut() => return,
+            () = poll_fn(|cx| flow.poll_cut(cx)) => return,
         };
         let spoken = (speaks, read_before);
         return speak(&mut open, transport, spoken, flow, &settings, stop).await;

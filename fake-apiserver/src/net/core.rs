@@ -14,6 +14,10 @@ pub trait Core: Send {
     fn refused_until(&self) -> Duration {
         Duration::ZERO
     }
+    /// As [`Server::wall_clock`]; `None`: that of this machine.
+    fn wall_clock(&self, _now: Duration) -> Option<Duration> {
+        None
+    }
     /// As [`Server::handle`].
     fn handle(&mut self, now: Duration, input: Input);
     /// As [`Server::poll_output`].
@@ -39,6 +43,10 @@ impl Core for Server {
 
     fn refused_until(&self) -> Duration {
         Server::refused_until(self)
+    }
+
+    fn wall_clock(&self, now: Duration) -> Option<Duration> {
+        Some(Server::wall_clock(self, now))
     }
 
     fn handle(&mut self, now: Duration, input: Input) {

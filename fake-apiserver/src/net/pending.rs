@@ -85,8 +85,8 @@ pub(super) fn lay_out(
         | Output::FlushBarrier { stream }
         | Output::Goaway { stream }
         | Output::End { stream, .. } => *stream,
-        // It is for no connection.
-        Output::Call { .. } => return None,
+        // Of no response.
+        Output::Call { .. } | Output::Close { .. } => return None,
     };
     // The client may have disconnected meanwhile.
     let answer = answers.get_mut(&stream)?;
@@ -121,7 +121,7 @@ pub(super) fn lay_out(
             answer.over = how != Ending::Stall;
             answer.pieces.push(Piece::End(how));
         }
-        Output::Call { .. } => {}
+        Output::Call { .. } | Output::Close { .. } => {}
     }
     woken.extend(answer.waiting.take().map(|waiting| waiting.waker));
     None

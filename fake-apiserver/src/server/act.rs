@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use scenario::{Action, Expected, Ref, SayAction, ShapeAction, TruthAction};
+use scenario::{Action, Expected, Ref, Restart, SayAction, ShapeAction, TruthAction};
 use trace::record::{Replica, StreamId, What};
 
 use super::Server;
@@ -210,14 +210,28 @@ impl Server {
                 self.bind_write(now, binds.as_deref());
             }
             TruthAction::Compact => self.api.compact(now),
-            TruthAction::ClearWatchCache => self.api.turn_caches(now, WatchCacheOp::Clear, target, replica),
-            TruthAction::FreezeWatchCache => self.api.turn_caches(now, WatchCacheOp::Freeze, target, replica),
-            TruthAction::LagWatchCache { by_ms } => {
-                let turn = WatchCacheOp::Lag(Duration::from_millis(*by_ms));
-                self.api.turn_caches(now, turn, target, replica);
+            TruthAction::ClearWatchCache(at) => {
+                self.api
+                    .turn_caches(now, WatchCacheOp::Clear, target, at.or(replica));
             }
-            TruthAction::ThawWatchCache => self.api.turn_caches(now, WatchCacheOp::Thaw, target, replica),
+            TruthAction::FreezeWatchCache(at) => {
+                self.api
+                    .turn_caches(now, WatchCacheOp::Freeze, target, at.or(replica));
+            }
+            TruthAction::LagWatchCache { by_ms, at } => {
+                let turn = WatchCacheOp::Lag(Duration::from_millis(*by_ms));
+                self.api.turn_caches(now, turn, target, at.or(replica));
+            }
+            TruthAction::ThawWatchCache(at) => {
+                self.api
+                    .turn_caches(now, WatchCacheOp::Thaw, target, at.or(replica));
+            }
             TruthAction::Restore { to } => self.restore(now, to),
+            TruthAction::Restart(restart) => {
+                let at = restart.at.or(replica);
+                self.api.restart(now, &Restart { at, ..*restart });
+            }
+            TruthAction::JumpClock { by_ms } => self.api.jump_clock(now, *by_ms),
         }
     }
 

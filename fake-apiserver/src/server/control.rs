@@ -87,6 +87,11 @@ impl Server {
         self.api.starts_at(epoch);
     }
 
+    /// Wall clock at `now`, since 1970: it dates objects and responses.
+    pub fn wall_clock(&self, now: Duration) -> Duration {
+        self.api.wall_clock(now)
+    }
+
     /// Resets the server: removes every rule, restores the initial objects under new resourceVersions, resumes watch caches,
     /// accepts connections, and removes deviations from open responses. The steps of a scenario continue where they are; ended
     /// responses and dropped events stay so.

@@ -138,7 +138,11 @@ fn no_fault(fault: &str, phase: &str) -> Option<&'static str> {
             | "freeze_watch_cache"
             | "lag_watch_cache"
             | "thaw_watch_cache"
+            | "one replica's watch cache"
             | "restore"
+            | "restart"
+            | "restart of one replica"
+            | "jump_clock"
             | "refuse"
     );
     let shapes_an_answer = fault.starts_with("reply")

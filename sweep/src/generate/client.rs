@@ -19,6 +19,8 @@ pub struct Server {
     pub transport: &'static str,
     /// Concurrent streams per HTTP/2 connection.
     pub streams_max: Option<u32>,
+    /// Two replicas, to which connections are assigned in turn.
+    pub has_replicas: bool,
 }
 
 impl Server {
@@ -38,6 +40,7 @@ impl Default for Server {
             streaming_lists: None,
             transport: "http1",
             streams_max: None,
+            has_replicas: false,
         }
     }
 }
@@ -67,6 +70,9 @@ impl Display for Server {
         }
         if let Some(streams) = self.streams_max.filter(|_| self.is_http2()) {
             keys.push(format!("max_concurrent_streams: {streams}"));
+        }
+        if self.has_replicas {
+            keys.push("replicas: 2".to_owned());
         }
         map(f, &keys)
     }

@@ -43,6 +43,7 @@ pub(super) fn draft(seed: u64, profile: Profile) -> Draft {
         is_http2: server.is_http2(),
         has_tls: server.transport != "http1",
         page_size: client.page_size,
+        has_replicas: server.has_replicas,
         names: BTreeSet::new(),
         most: 0,
         bound: Vec::new(),
@@ -98,6 +99,7 @@ fn server(rng: &mut Rng) -> Server {
             _ => "http1",
         },
         streams_max: rarely(rng, 4).then(|| pick(rng, &[1, 2])),
+        has_replicas: rarely(rng, 4),
     }
 }
 
@@ -163,6 +165,7 @@ pub(super) struct Drawing {
     pub(super) is_http2: bool,
     pub(super) has_tls: bool,
     page_size: u32,
+    has_replicas: bool,
     /// Names of existing objects.
     names: BTreeSet<String>,
     /// Maximum number of objects at the same time.
@@ -291,7 +294,8 @@ impl Drawing {
         let rng = &mut self.rng;
         // Objects that exist after a restore are not tracked.
         let known: Vec<&String> = self.names.iter().filter(|_| !self.restored).collect();
-        match rng.u32(0..18) {
+        let at = (self.has_replicas && rng.bool()).then(|| pick(rng, &["primary", "secondary"]));
+        match rng.u32(0..21) {
             0..3 if !known.is_empty() => {
                 let name = known[rng.usize(0..known.len())].clone();
                 self.names.remove(&name);
@@ -312,18 +316,24 @@ impl Drawing {
                 binds: None,
             }),
             6 => Write::Compact,
-            7 => Write::ClearWatchCache,
-            8 if rarely(rng, 2) => Write::Lag(pick(rng, &[10, 1_000, 10_000])),
-            9 if rarely(rng, 2) => Write::Thaw,
+            7 => Write::ClearWatchCache(at),
+            8 if self.has_replicas || rarely(rng, 2) => Write::Lag(pick(rng, &[10, 1_000, 10_000]), at),
+            9 if rarely(rng, 2) => Write::Thaw(at),
             10 if rarely(rng, 3) => {
                 self.frozen = true;
-                Write::Freeze
+                Write::Freeze(at)
             }
             11 if rarely(rng, 3) => Write::ApplyMany(self.target.kind, pick(rng, &[3, 10, 30])),
             12 | 13 if self.may_restore && !self.bound.is_empty() => {
                 self.restored = true;
                 Write::Restore(pick(rng, &self.bound))
             }
+            18 => Write::Restart(
+                pick(rng, &[0, 100, 3_000, 30_000]),
+                pick(rng, &[0, 0, 1_000, 10_000]),
+                at,
+            ),
+            19 if rarely(rng, 2) => Write::JumpClock(pick(rng, &[-86_400, -3_600, -1, 1, 3_600, 31_536_000])),
             _ => Write::Apply(self.object()),
         }
     }

@@ -38,6 +38,7 @@ impl Draft {
         }
         with(&|draft| draft.lies_to_the_end = false);
         with(&|draft| draft.target.is_wide = false);
+        with(&|draft| draft.merge_replicas());
         with(&|draft| draft.retarget());
         for (index, object) in self.objects.iter().enumerate() {
             for smaller in objects(object) {
@@ -50,6 +51,16 @@ impl Draft {
             }
         }
         found
+    }
+
+    /// Leaves one replica, with everything that happens to either.
+    fn merge_replicas(&mut self) {
+        self.server.has_replicas = false;
+        for action in self.steps.iter_mut().flat_map(|step| &mut step.actions) {
+            if let Action::Write(write) = action {
+                *write = write.everywhere();
+            }
+        }
     }
 
     /// Switches the target to ConfigMaps.
@@ -137,7 +148,7 @@ fn client_settings(client: &Client) -> Vec<Client> {
 
 fn server_settings(server: &Server) -> Vec<Server> {
     let plain = Server::default();
-    let changes: [&dyn Fn(&mut Server); 7] = [
+    let changes: [&dyn Fn(&mut Server); 8] = [
         &|server| server.version = plain.version,
         &|server| server.revision = plain.revision,
         &|server| server.watch_cache_capacity = plain.watch_cache_capacity,
@@ -145,6 +156,7 @@ fn server_settings(server: &Server) -> Vec<Server> {
         &|server| server.streaming_lists = plain.streaming_lists,
         &|server| server.transport = plain.transport,
         &|server| server.streams_max = plain.streams_max,
+        &|server| server.has_replicas = plain.has_replicas,
     ];
     changes.iter().map(|change| changed(server, change)).collect()
 }
@@ -241,16 +253,43 @@ fn writes(write: &Write) -> Vec<Write> {
             .into_iter()
             .map(|count| Write::ApplyMany(kind, count))
             .collect(),
-        Write::Lag(ms) => numbers(*ms, 1).into_iter().map(Write::Lag).collect(),
+        Write::Lag(ms, at) => smaller_at(write, numbers(*ms, 1), |ms| Write::Lag(ms, *at)),
+        Write::Restart(down_ms, filling_ms, at) => {
+            let mut found = smaller_at(write, numbers(*down_ms, 0), |ms| {
+                Write::Restart(ms, *filling_ms, *at)
+            });
+            let filling = numbers(*filling_ms, 0).into_iter();
+            found.extend(filling.map(|ms| Write::Restart(*down_ms, ms, *at)));
+            found
+        }
+        Write::ClearWatchCache(Some(_)) | Write::Freeze(Some(_)) | Write::Thaw(Some(_)) => {
+            vec![write.everywhere()]
+        }
+        Write::JumpClock(seconds) => {
+            let smaller = numbers(seconds.unsigned_abs(), 1).into_iter();
+            smaller
+                .filter_map(|smaller| i32::try_from(smaller).ok())
+                .map(|smaller| Write::JumpClock(smaller * seconds.signum()))
+                .collect()
+        }
         Write::Relabel(name, Some(_)) => vec![Write::Relabel(name.clone(), None)],
         Write::Relabel(_, None)
         | Write::Delete(_)
         | Write::Compact
-        | Write::ClearWatchCache
-        | Write::Freeze
-        | Write::Thaw
+        | Write::ClearWatchCache(None)
+        | Write::Freeze(None)
+        | Write::Thaw(None)
         | Write::Restore(_) => Vec::new(),
     }
+}
+
+/// Returns the write at all replicas, and with smaller numbers.
+fn smaller_at(write: &Write, numbers: Vec<u32>, with: impl Fn(u32) -> Write) -> Vec<Write> {
+    let everywhere = write.replica().map(|_| write.everywhere());
+    everywhere
+        .into_iter()
+        .chain(numbers.into_iter().map(with))
+        .collect()
 }
 
 fn answers(answer: &Answer) -> Vec<Answer> {

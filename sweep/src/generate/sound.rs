@@ -24,6 +24,12 @@ impl Draft {
                 return Some("a step that is met once is met several times");
             }
             for action in &step.actions {
+                if let Action::Write(write) = action
+                    && write.replica().is_some()
+                    && !self.server.has_replicas
+                {
+                    return Some("there is one replica");
+                }
                 if let Some(why) = known.unsound(action, step) {
                     return Some(why);
                 }
@@ -113,7 +119,7 @@ impl Known {
                 let exists = self.names.contains(name) && !self.restored;
                 (!exists).then_some("what is relabelled does not exist")
             }
-            Write::Freeze => {
+            Write::Freeze(_) => {
                 self.frozen = true;
                 None
             }
@@ -121,9 +127,13 @@ impl Known {
                 self.restored = true;
                 (!self.bound.contains(name)).then_some("the version has no name")
             }
-            Write::ApplyMany(..) | Write::Compact | Write::ClearWatchCache | Write::Lag(_) | Write::Thaw => {
-                None
-            }
+            Write::ApplyMany(..)
+            | Write::Compact
+            | Write::ClearWatchCache(_)
+            | Write::Lag(..)
+            | Write::Thaw(_)
+            | Write::Restart(..)
+            | Write::JumpClock(_) => None,
         }
     }
 }

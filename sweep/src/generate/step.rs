@@ -231,7 +231,7 @@ pub enum Action {
 
 impl Action {
     /// All names.
-    pub const NAMES: [&'static str; 52] = [
+    pub const NAMES: [&'static str; 56] = [
         "apply",
         "apply many",
         "delete",
@@ -241,7 +241,11 @@ impl Action {
         "freeze_watch_cache",
         "lag_watch_cache",
         "thaw_watch_cache",
+        "one replica's watch cache",
         "restore",
+        "restart",
+        "restart of one replica",
+        "jump_clock",
         "reply 4xx",
         "reply 410",
         "reply 429",
@@ -289,17 +293,21 @@ impl Action {
     /// Returns the name without arguments; one of [`NAMES`](Self::NAMES).
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Write(Write::Restart(_, _, Some(_))) => "restart of one replica",
+            Self::Write(write) if write.replica().is_some() => "one replica's watch cache",
             Self::Write(write) => match write {
                 Write::Apply(_) => "apply",
                 Write::ApplyMany(..) => "apply many",
                 Write::Delete(_) => "delete",
                 Write::Relabel(..) => "relabel",
                 Write::Compact => "compact",
-                Write::ClearWatchCache => "clear_watch_cache",
-                Write::Freeze => "freeze_watch_cache",
-                Write::Lag(_) => "lag_watch_cache",
-                Write::Thaw => "thaw_watch_cache",
+                Write::ClearWatchCache(_) => "clear_watch_cache",
+                Write::Freeze(_) => "freeze_watch_cache",
+                Write::Lag(..) => "lag_watch_cache",
+                Write::Thaw(_) => "thaw_watch_cache",
                 Write::Restore(_) => "restore",
+                Write::Restart(..) => "restart",
+                Write::JumpClock(_) => "jump_clock",
             },
             Self::Answer(answer) => answer.name(),
             Self::Lie(lie) => match lie {

@@ -82,15 +82,69 @@ pub enum Write {
     /// Compacts the store.
     Compact,
     /// Rebuilds the watch cache.
-    ClearWatchCache,
+    ClearWatchCache(Where),
     /// Stops the watch cache.
-    Freeze,
+    Freeze(Where),
     /// Delays the watch cache by this many milliseconds.
-    Lag(u32),
+    Lag(u32, Where),
     /// Ends a freeze or a lag.
-    Thaw,
+    Thaw(Where),
     /// Restores the store to the version of this name.
     Restore(u32),
+    /// Restarts an apiserver: milliseconds for which it is down, and for which its watch caches are filled after that.
+    Restart(u32, u32, Where),
+    /// Sets the server's wall clock forward or back by this many seconds.
+    JumpClock(i32),
+}
+
+/// Replica of a write to a watch cache; `None`: both.
+pub type Where = Option<&'static str>;
+
+impl Write {
+    /// Returns the replica, for writes that name one.
+    pub fn replica(&self) -> Where {
+        match self {
+            Self::ClearWatchCache(at)
+            | Self::Freeze(at)
+            | Self::Lag(_, at)
+            | Self::Thaw(at)
+            | Self::Restart(_, _, at) => *at,
+            Self::Apply(_)
+            | Self::ApplyMany(..)
+            | Self::Delete(_)
+            | Self::Relabel(..)
+            | Self::Compact
+            | Self::Restore(_)
+            | Self::JumpClock(_) => None,
+        }
+    }
+
+    /// Returns the write without its replica.
+    #[must_use]
+    pub fn everywhere(&self) -> Self {
+        match self {
+            Self::ClearWatchCache(_) => Self::ClearWatchCache(None),
+            Self::Freeze(_) => Self::Freeze(None),
+            Self::Lag(ms, _) => Self::Lag(*ms, None),
+            Self::Thaw(_) => Self::Thaw(None),
+            Self::Restart(down_ms, filling_ms, _) => Self::Restart(*down_ms, *filling_ms, None),
+            Self::Apply(_)
+            | Self::ApplyMany(..)
+            | Self::Delete(_)
+            | Self::Relabel(..)
+            | Self::Compact
+            | Self::Restore(_)
+            | Self::JumpClock(_) => self.clone(),
+        }
+    }
+}
+
+/// Prints an action on a watch cache.
+fn turn(f: &mut Formatter<'_>, word: &str, at: Where) -> fmt::Result {
+    match at {
+        Some(replica) => write!(f, "{{{word}: {{replica: {replica}}}}}"),
+        None => write!(f, "{word}"),
+    }
 }
 
 impl Display for Write {
@@ -112,11 +166,25 @@ impl Display for Write {
                 write!(f, "{{relabel: {{name: {name}, labels: {{app: {app}}}}}}}")
             }
             Self::Compact => write!(f, "compact"),
-            Self::ClearWatchCache => write!(f, "clear_watch_cache"),
-            Self::Freeze => write!(f, "freeze_watch_cache"),
-            Self::Lag(ms) => write!(f, "{{lag_watch_cache: {ms}ms}}"),
-            Self::Thaw => write!(f, "thaw_watch_cache"),
+            Self::ClearWatchCache(at) => turn(f, "clear_watch_cache", *at),
+            Self::Freeze(at) => turn(f, "freeze_watch_cache", *at),
+            Self::Lag(ms, None) => write!(f, "{{lag_watch_cache: {ms}ms}}"),
+            Self::Lag(ms, Some(at)) => write!(f, "{{lag_watch_cache: {{by: {ms}ms, replica: {at}}}}}"),
+            Self::Thaw(at) => turn(f, "thaw_watch_cache", *at),
             Self::Restore(name) => write!(f, "{{restore: $v{name}}}"),
+            Self::Restart(0, 0, at) => turn(f, "restart", *at),
+            Self::Restart(down_ms, filling_ms, at) => {
+                let mut keys = vec![format!("down: {down_ms}ms")];
+                if *filling_ms > 0 {
+                    keys.push(format!("filling: {filling_ms}ms"));
+                }
+                keys.extend(at.map(|at| format!("replica: {at}")));
+                write!(f, "{{restart: {{{}}}}}", keys.join(", "))
+            }
+            Self::JumpClock(seconds) => {
+                let how = if *seconds < 0 { "back" } else { "forward" };
+                write!(f, "{{jump_clock: {{{how}: {}s}}}}", seconds.unsigned_abs())
+            }
         }
     }
 }

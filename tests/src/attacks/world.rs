@@ -104,7 +104,10 @@ impl World {
                         answers.entry(stream).or_default().body.extend_from_slice(&bytes);
                     }
                     Output::FlushBarrier { stream } => fenced.push(stream),
-                    Output::Goaway { .. } | Output::End { .. } | Output::Call { .. } => {}
+                    Output::Goaway { .. }
+                    | Output::End { .. }
+                    | Output::Call { .. }
+                    | Output::Close { .. } => {}
                 }
             }
             let Some(stream) = fenced.pop() else { break };

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use trace::fault::Http2Error;
 
-use super::{Duration, Loose, Names, Object};
+use super::{Duration, Loose, Names, Object, ReplicaWord};
 use crate::read::{At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr, Words, given};
 
 /// A step: a trigger and actions, or a single action.
@@ -186,17 +186,23 @@ pub(crate) struct ActionKeys {
     /// Rebuild the watch cache: open watches of the target end cleanly, and watches from older versions fail with
     /// 410.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) clear_watch_cache: Option<At<()>>,
+    pub(crate) clear_watch_cache: Option<At<OrNothing<Turned>>>,
     /// Stop the watch cache: cached reads are stale, and watches receive no new events.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) freeze_watch_cache: Option<At<()>>,
+    pub(crate) freeze_watch_cache: Option<At<OrNothing<Turned>>>,
     /// Delay the watch cache: it receives every write this much later, so cached reads and watches lag.
-    pub(crate) lag_watch_cache: Option<At<Duration>>,
+    pub(crate) lag_watch_cache: Option<At<First<Lag>>>,
     /// Let the watch cache catch up and follow the store without delay.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) thaw_watch_cache: Option<At<()>>,
+    pub(crate) thaw_watch_cache: Option<At<OrNothing<Turned>>>,
     /// Restore the store to its state at `$name`, as from a backup.
     pub(crate) restore: Option<At<Text>>,
+    /// Restart the apiserver: its connections are closed, and its watch caches are those of a new process. Nothing
+    /// stored is lost.
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) restart: Option<At<OrNothing<Restart>>>,
+    /// Set the server's wall clock, which dates objects and responses. Timers do not move.
+    pub(crate) jump_clock: Option<At<JumpClock>>,
 
     // ---- response
     /// Send this response instead of the normal one.
@@ -280,6 +286,7 @@ impl Words for ActionKeys {
         "clear_watch_cache",
         "freeze_watch_cache",
         "thaw_watch_cache",
+        "restart",
         "bookmark",
         "no_bookmarks",
         "split_utf8",
@@ -291,6 +298,48 @@ impl Words for ActionKeys {
         "no_close_notify",
         "goaway",
     ];
+}
+
+/// Which watch cache of the target's resource.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Turned {
+    /// That of `primary` or `secondary`. Default: both.
+    pub(crate) replica: Option<At<ReplicaWord>>,
+}
+
+/// Delay of a watch cache: a time, or a map.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Lag {
+    /// How much later it receives every write.
+    #[schemars(required)]
+    pub(crate) by: Option<At<Duration>>,
+    /// That of `primary` or `secondary`. Default: both.
+    pub(crate) replica: Option<At<ReplicaWord>>,
+}
+
+/// Restart of an apiserver.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Restart {
+    /// How long it accepts no connection. Default 0s.
+    pub(crate) down: Option<At<Duration>>,
+    /// How long after that its watch caches are not filled: watches, and lists without `limit` or with a selector, are
+    /// 429. Default 0s.
+    pub(crate) filling: Option<At<Duration>>,
+    /// `primary` or `secondary`. Default: both.
+    pub(crate) replica: Option<At<ReplicaWord>>,
+}
+
+/// Change of the server's wall clock: one of the two.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct JumpClock {
+    /// Set it forward by this time.
+    pub(crate) forward: Option<At<Duration>>,
+    /// Set it back by this time.
+    pub(crate) back: Option<At<Duration>>,
 }
 
 /// New labels for an object.

@@ -1,6 +1,7 @@
 //! Converts the keys of an item to its action.
 
 use trace::fault::{Cut, Ending, Pace};
+use trace::record::Replica;
 
 use super::Validator;
 use super::answers::status;
@@ -13,7 +14,7 @@ use crate::raw::{ActionKeys, EndingKeys, Name};
 use crate::read::{At, First, OneOrMany, OrNothing};
 use crate::span::Span;
 use crate::words::suggest;
-use crate::{Action, RawFrame, RuleAction, SayAction, ShapeAction, TruthAction, raw};
+use crate::{Action, RawFrame, Restart, RuleAction, SayAction, ShapeAction, TruthAction, Where, raw};
 
 impl Validator<'_> {
     pub(super) fn action(
@@ -158,26 +159,83 @@ impl Validator<'_> {
                 to: self.only_reference(restore),
             }));
         }
-        if keys.lag_watch_cache.is_some() {
-            return Some(Action::Truth(TruthAction::LagWatchCache {
-                by_ms: self.positive_ms(keys.lag_watch_cache.as_ref()).unwrap_or(0),
+        keys.compact
+            .as_ref()
+            .map(|_| Action::Truth(TruthAction::Compact))
+            .or_else(|| self.on_the_server(keys).map(Action::Truth))
+    }
+
+    /// Returns the action on watch caches, process and clock.
+    fn on_the_server(&mut self, keys: &ActionKeys) -> Option<TruthAction> {
+        if let Some(lag) = &keys.lag_watch_cache {
+            let First(raw::Lag { by, replica }) = &lag.value;
+            return Some(TruthAction::LagWatchCache {
+                by_ms: self.positive_ms(by.as_ref()).unwrap_or(0),
+                at: self.replica(replica.as_ref()),
+            });
+        }
+        if let Some(restart) = &keys.restart {
+            let Some(raw::Restart {
+                down,
+                filling,
+                replica,
+            }) = &restart.value.0
+            else {
+                return Some(TruthAction::Restart(Restart::default()));
+            };
+            return Some(TruthAction::Restart(Restart {
+                down_ms: self.ms(down.as_ref()).unwrap_or(0),
+                filling_ms: self.ms(filling.as_ref()).unwrap_or(0),
+                at: self.replica(replica.as_ref()),
             }));
         }
-        let words = [
-            (&keys.compact, Action::Truth(TruthAction::Compact)),
-            (
-                &keys.clear_watch_cache,
-                Action::Truth(TruthAction::ClearWatchCache),
-            ),
-            (
-                &keys.freeze_watch_cache,
-                Action::Truth(TruthAction::FreezeWatchCache),
-            ),
-            (&keys.thaw_watch_cache, Action::Truth(TruthAction::ThawWatchCache)),
-        ];
-        words
-            .into_iter()
-            .find_map(|(given, action)| given.as_ref().map(|_| action))
+        if let Some(jump) = &keys.jump_clock {
+            let forward = self.positive_ms(jump.value.forward.as_ref());
+            let back = self.positive_ms(jump.value.back.as_ref());
+            let by = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+            if forward.is_some() == back.is_some() {
+                self.problem(
+                    Problem::new(
+                        Code::Conflict,
+                        jump.span,
+                        "`jump_clock` sets the clock `forward` or `back`",
+                    )
+                    .label("which one?")
+                    .hint("`jump_clock: {forward: 1h}` or `jump_clock: {back: 5m}`"),
+                );
+            }
+            return Some(TruthAction::JumpClock {
+                by_ms: forward.map_or_else(|| -by(back.unwrap_or(0)), by),
+            });
+        }
+        let mut turned = |turned: &At<OrNothing<raw::Turned>>| {
+            let turned = turned.value.0.as_ref();
+            self.replica(turned.and_then(|turned| turned.replica.as_ref()))
+        };
+        if let Some(clear) = &keys.clear_watch_cache {
+            return Some(TruthAction::ClearWatchCache(turned(clear)));
+        }
+        if let Some(freeze) = &keys.freeze_watch_cache {
+            return Some(TruthAction::FreezeWatchCache(turned(freeze)));
+        }
+        let thaw = keys.thaw_watch_cache.as_ref()?;
+        Some(TruthAction::ThawWatchCache(turned(thaw)))
+    }
+
+    /// Returns the replica of a word. The server must have two.
+    fn replica(&mut self, word: Option<&At<raw::ReplicaWord>>) -> Where {
+        let word = word?;
+        if !self.has_replicas {
+            self.problem(
+                Problem::new(Code::Conflict, word.span, "the server has one replica")
+                    .label("which other one?")
+                    .hint("`server: {replicas: 2}`, or leave it out"),
+            );
+        }
+        Some(match word.value {
+            raw::ReplicaWord::Primary => Replica::Primary,
+            raw::ReplicaWord::Secondary => Replica::Secondary,
+        })
     }
 
     fn on_the_answer(&mut self, world: &mut World, keys: &ActionKeys) -> Option<Action> {
@@ -432,6 +490,8 @@ impl ActionKeys {
         "lag_watch_cache",
         "thaw_watch_cache",
         "restore",
+        "restart",
+        "jump_clock",
         "reply",
         "edit_page",
         "send",
@@ -476,6 +536,8 @@ impl ActionKeys {
             at(&self.lag_watch_cache),
             at(&self.thaw_watch_cache),
             at(&self.restore),
+            at(&self.restart),
+            at(&self.jump_clock),
             at(&self.reply),
             at(&self.edit_page),
             at(&self.send),

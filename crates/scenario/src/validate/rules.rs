@@ -187,6 +187,7 @@ fn validator(text: &str) -> Validator<'_> {
         optional: None,
         // Each client negotiates its transport, so a rule may use the features of all.
         transport: Transport::TlsHttp2,
+        has_replicas: true,
     }
 }
 

@@ -116,6 +116,73 @@ fn a_restart_is_a_relist_of_every_cache() {
 }
 
 #[test]
+fn until_its_caches_are_filled_a_new_process_refuses_what_needs_them() {
+    let mut world = World::fixture(Version::V1_36);
+    world.operate(WatchCacheOp::Freeze);
+    let mut open = world.watch_from(7);
+    world.storage.restart(world.now, None, world.now + seconds(20.0));
+    world.put("b/2", "");
+    assert_eq!(world.drain(&mut open, &ALL), ["end"]);
+    let refused = |world: &World| {
+        let status = world.storage.unready(world.now, world.notes, Replica::FIRST);
+        status.map(|status| {
+            (
+                status.code,
+                status.details.map(|details| details.retry_after_seconds),
+            )
+        })
+    };
+    assert_eq!(refused(&world), Some((429, Some(1))));
+    assert_eq!(
+        world.list(&ListOptions::default()),
+        "429 storage is (re)initializing"
+    );
+    let paged = ListOptions {
+        resource_version: RequestedVersion::Any,
+        limit: Some(2),
+        ..ListOptions::default()
+    };
+    assert_eq!(world.list(&paged), "8: a/1 a/2 continue +5", "etcd pages it");
+    assert_eq!(world.storage.poll_timeout(), Some(world.now + seconds(20.0)));
+
+    world.now += seconds(19.0);
+    assert!(!world.storage.follow(world.now));
+    assert_eq!(refused(&world), Some((429, Some(3))), "the longer, the later");
+    world.now += seconds(1.0);
+    assert!(world.storage.follow(world.now));
+    assert_eq!(refused(&world), None);
+    assert_eq!(
+        world.list(&exactly(7)),
+        "7: a/1 a/2 a/3 a/4 a/5 b/1",
+        "etcd lost nothing"
+    );
+    assert_eq!(
+        world.storage.oldest_watchable(world.notes),
+        8,
+        "filled from a list at that time, and no longer frozen"
+    );
+}
+
+#[test]
+fn a_restart_of_one_replica_leaves_the_other_as_it_was() {
+    let mut world = World::fixture(Version::V1_36);
+    let second = world.storage.add_replica();
+    let mut open = world.watch_from(7);
+    world
+        .storage
+        .restart(world.now, Some(second), world.now + seconds(5.0));
+    assert!(world.storage.unready(world.now, world.notes, second).is_some());
+    assert!(
+        world
+            .storage
+            .unready(world.now, world.notes, Replica::FIRST)
+            .is_none()
+    );
+    world.put("b/2", "");
+    assert_eq!(world.drain(&mut open, &ALL), ["ADDED b/2@8"]);
+}
+
+#[test]
 fn a_restore_reuses_revisions() {
     let mut world = World::fixture(Version::V1_36);
     let mut open = world.watch_from(7);

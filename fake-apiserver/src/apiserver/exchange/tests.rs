@@ -77,6 +77,7 @@ fn play(exchange: &mut Exchange) -> (Vec<String>, Vec<String>) {
             Output::Data { bytes, .. } => format!("{ms}:{}", bytes.escape_ascii()),
             Output::FlushBarrier { .. } => format!("{ms}:fence"),
             Output::Goaway { .. } => format!("{ms}:goaway"),
+            Output::Close { .. } => format!("{ms}:close"),
             Output::End { how, .. } => format!("{ms}:{}", how.word()),
             Output::Call { call, .. } => format!("{ms}:call {}", call.url),
         }));
