@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Maximum nesting of maps and lists in an object.
 pub const DEPTH_MAX: usize = 100;
 
-/// Additional levels for `metadata.managedFields`, which repeats the levels of the object below four of its own.
+/// Additional levels for `metadata.managedFields`, which repeats the levels of the object below four more.
 const OWNERS_DEPTH: usize = 8;
 
 /// Go's message for JSON that is too deep.
@@ -59,14 +59,14 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_counted_to_the_limit_and_no_further() {
+    fn depth_is_counted_up_to_the_limit() {
         assert!(!is_deeper_than(&nested(3), 3) && is_deeper_than(&nested(4), 3));
         assert!(!is_deeper_than(&json!("text"), 0) && is_deeper_than(&json!([]), 0));
         assert!(!is_too_deep(&nested(DEPTH_MAX)) && is_too_deep(&nested(DEPTH_MAX + 1)));
     }
 
     #[test]
-    fn owners_may_be_as_deep_as_what_they_own() {
+    fn managed_fields_may_be_as_deep_as_their_object() {
         let owners = |levels| json!({ "metadata": { "managedFields": [{ "fieldsV1": nested(levels) }] } });
         assert!(!is_too_deep(&owners(DEPTH_MAX)));
         assert!(is_too_deep(&owners(DEPTH_MAX + OWNERS_DEPTH)));

@@ -66,7 +66,7 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
 
 fn write_text(text: &str, out: &mut Vec<u8>) {
     let is_escaped = |byte| byte < 0x20 || matches!(byte, b'"' | b'\\') || is_escaped_by_go(byte);
-    if has(text, is_escaped) {
+    if any_byte(text, is_escaped) {
         write_json(text, out);
     } else {
         out.push(b'"');
@@ -82,8 +82,8 @@ fn is_escaped_by_go(byte: u8) -> bool {
 }
 
 /// Returns whether any byte of `text` matches. Without an early exit the compiler vectorises the loop, and a match is rare.
-fn has(text: &str, is_so: impl Fn(u8) -> bool) -> bool {
-    text.bytes().fold(false, |any, byte| any | is_so(byte))
+fn any_byte(text: &str, matches: impl Fn(u8) -> bool) -> bool {
+    text.bytes().fold(false, |any, byte| any | matches(byte))
 }
 
 /// Encodes a value as [`encode_json`] does, indented by two spaces (`pretty`).
@@ -107,7 +107,7 @@ impl Formatter for GoFormatter {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        if !has(fragment, is_escaped_by_go) {
+        if !any_byte(fragment, is_escaped_by_go) {
             return writer.write_all(fragment.as_bytes());
         }
         let mut rest = fragment;
@@ -132,7 +132,7 @@ mod tests {
     use super::{encode_json, encode_value};
 
     #[test]
-    fn a_tree_is_written_as_anything_else_is() {
+    fn trees_and_other_values_encode_alike() {
         let tree = json!({
             "plain": "text", "empty": "", "quoted \"": "a \\ \n \u{1}\u{7f}", "html": "<&>", "é": "\u{2028}\u{201c}",
             "list": [null, true, -1, 1.5, u64::MAX, [], {}], "map": {"": {}},

@@ -59,7 +59,7 @@ mod tests {
 
     /// Each row: the text, and whether it is a label, an RFC 1035 label, a subdomain, a part of a label.
     #[test]
-    fn names_have_forms() {
+    fn names_are_classified_by_format() {
         let long = ["a".repeat(63), "a".repeat(64)];
         for (text, expected) in [
             ("a", [true, true, true, true]),

@@ -261,7 +261,7 @@ impl Stored {
             .unwrap_or_default();
         object.insert(
             "metadata".to_owned(),
-            struct_order(metadata, |key| place_in(&OBJECT_META, key)),
+            struct_order(metadata, |key| position_in(&OBJECT_META, key)),
         );
         sort_maps(&mut object);
         Value::Object(object)
@@ -339,8 +339,8 @@ pub fn canonical(kind: &ApiResource, json: Value) -> Value {
         return json;
     };
     drop_empty(object.get_mut("metadata"));
-    say(&mut object, "kind", kind.kind);
-    say(&mut object, "apiVersion", &kind.api_version());
+    set_text(&mut object, "kind", kind.kind);
+    set_text(&mut object, "apiVersion", &kind.api_version());
     if kind.custom {
         let mut json = Value::Object(object);
         json.sort_all_objects();
@@ -348,13 +348,13 @@ pub fn canonical(kind: &ApiResource, json: Value) -> Value {
     }
     object.retain(|key, value| !(is_map(key) && is_empty(value)));
     if let Some(metadata) = object.get_mut("metadata") {
-        *metadata = struct_order(metadata.take(), |key| place_in(&OBJECT_META, key));
+        *metadata = struct_order(metadata.take(), |key| position_in(&OBJECT_META, key));
     }
     let mut json = struct_order(Value::Object(object), |key| match key {
         "kind" => 0,
         "apiVersion" => 1,
         "metadata" => 2,
-        field => 3 + place_in(kind.fields, field),
+        field => 3 + position_in(kind.fields, field),
     });
     sort_maps_below(&mut json);
     json
@@ -362,12 +362,12 @@ pub fn canonical(kind: &ApiResource, json: Value) -> Value {
 
 /// Returns the fields of metadata, each once, in the order of the struct.
 pub fn ordered_metadata(mut fields: Vec<(String, Value)>) -> Value {
-    fields.sort_by_cached_key(|(field, _)| place_in(&OBJECT_META, field));
+    fields.sort_by_cached_key(|(field, _)| position_in(&OBJECT_META, field));
     Value::Object(fields.into_iter().collect())
 }
 
 /// Sets a field to a string.
-fn say(object: &mut Map<String, Value>, field: &str, text: &str) {
+fn set_text(object: &mut Map<String, Value>, field: &str, text: &str) {
     match object.get_mut(field) {
         Some(Value::String(said)) if said == text => {}
         Some(other) => *other = text.into(),
@@ -411,7 +411,7 @@ fn struct_order(json: Value, place: impl Fn(&str) -> usize) -> Value {
 }
 
 /// Returns the index of a key in `order`; the length of `order` if it is not in it.
-fn place_in(order: &[&str], key: &str) -> usize {
+fn position_in(order: &[&str], key: &str) -> usize {
     order
         .iter()
         .position(|known| *known == key)

@@ -46,7 +46,7 @@ mod tests {
     use super::Texts;
 
     #[test]
-    fn what_goes_in_comes_out_in_its_place() {
+    fn texts_keep_their_order() {
         let texts: Texts = ["a", "", "grün", ""].into_iter().collect();
         assert_eq!(texts.iter().collect::<Vec<_>>(), ["a", "", "grün", ""]);
         assert_eq!((texts.get(2), texts.get(4)), (Some("grün"), None));

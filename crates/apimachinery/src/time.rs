@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_in_whole_seconds() {
+    fn times_are_formatted_in_whole_seconds() {
         for (seconds, expected) in [
             (0, "1970-01-01T00:00:00Z"),
             (1_709_208_000, "2024-02-29T12:00:00Z"),
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_are_cut_off() {
+    fn fractions_are_truncated() {
         assert_eq!(timestamp(Duration::from_millis(1_999)), "1970-01-01T00:00:01Z");
         assert_eq!(timestamp(Duration::MAX), "9999-12-31T23:59:59Z");
     }

@@ -46,7 +46,7 @@ pub fn converted(object: &Stored, kind: &'static ApiResource) -> Stored {
             json = conformed;
         }
     }
-    if is_other_words(kind) {
+    if is_converted(kind) {
         json = autoscaler::to_v1(json);
         // The fields are the same in all minor versions.
         if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
@@ -61,7 +61,7 @@ pub fn converted(object: &Stored, kind: &'static ApiResource) -> Stored {
 }
 
 /// Returns whether another version of the group, with other fields, is the stored one.
-fn is_other_words(kind: &ApiResource) -> bool {
+fn is_converted(kind: &ApiResource) -> bool {
     !kind.custom && kind.shows.is_some_and(|(group, _)| group == kind.group)
 }
 
@@ -69,13 +69,13 @@ fn is_other_words(kind: &ApiResource) -> bool {
 pub fn in_storage(kind: &'static ApiResource, catalog: &Catalog) -> &'static ApiResource {
     let stored = catalog
         .find(kind.group, kind.plural)
-        .filter(|_| is_other_words(kind));
+        .filter(|_| is_converted(kind));
     stored.unwrap_or(kind)
 }
 
 /// Converts an object of `kind` to the stored version, from which tables are printed.
 pub fn received(kind: &ApiResource, object: Value) -> Value {
-    if is_other_words(kind) {
+    if is_converted(kind) {
         autoscaler::to_v2(object)
     } else {
         object

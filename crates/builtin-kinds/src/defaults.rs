@@ -377,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_is_of_a_struct_and_of_its_fields() {
+    fn every_default_names_an_existing_field() {
         for (name, rules) in rules() {
             let known = types::named(name).unwrap_or_else(|| panic!("{name} is no struct"));
             for rule in rules {
@@ -404,7 +404,7 @@ mod tests {
     #[case("registry:5000/nginx", true)]
     #[case("registry:5000/nginx:1", false)]
     #[case("nginx@sha256:0123", false)]
-    fn an_image_without_a_tag_is_the_latest(#[case] image: &str, #[case] latest: bool) {
+    fn images_without_tag_are_latest(#[case] image: &str, #[case] latest: bool) {
         assert_eq!(is_latest(image), latest);
     }
 }

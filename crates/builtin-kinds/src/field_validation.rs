@@ -16,7 +16,7 @@ use crate::types::Reading;
 /// # Errors
 ///
 /// Go's message for a value of the wrong type and, with strict validation, for unknown or duplicate fields.
-pub fn fitting(
+pub fn validated(
     kind: &ApiResource,
     read: Reading,
     validation: FieldValidation,

@@ -455,12 +455,12 @@ mod tests {
     #[case(".a[x]")]
     #[case(".a[?(b)]")]
     #[case(".a\\")]
-    fn what_is_no_path_is_none(#[case] text: &str) {
+    fn invalid_paths_are_rejected(#[case] text: &str) {
         assert_eq!(JsonPath::parse(text), None);
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_none() {
+    fn deeply_nested_paths_are_invalid() {
         assert_eq!(JsonPath::parse(&format!(".a{}", "[?(@".repeat(10_000))), None);
         let closed = format!(".a{}{}", "[?(@".repeat(5), ")]".repeat(5));
         assert_eq!(JsonPath::parse(&closed), None);

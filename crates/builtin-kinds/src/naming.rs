@@ -12,15 +12,15 @@ use apimachinery::names::{self, LABEL_MAX, SUBDOMAIN_MAX};
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Length of the generated suffix.
-const ADDED: usize = 5;
+const SUFFIX_LENGTH: usize = 5;
 
 /// Maximum length of the prefix, so that the name remains a label.
-const KEPT: usize = 63 - ADDED;
+const PREFIX_MAX: usize = 63 - SUFFIX_LENGTH;
 
 /// Returns a name that begins with `prefix`; `seed` becomes the seed of the next one.
 pub fn generate(prefix: &str, seed: &mut u64) -> String {
-    let mut name: String = prefix.chars().take(KEPT).collect();
-    for _ in 0..ADDED {
+    let mut name: String = prefix.chars().take(PREFIX_MAX).collect();
+    for _ in 0..SUFFIX_LENGTH {
         // splitmix64: good from any seed, including small ones.
         *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = (*seed ^ (*seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -40,7 +40,7 @@ pub(crate) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<Stri
         NameRule::ServiceName => dns1035_label(name),
         NameRule::Short => {
             let mut why = subdomain(name);
-            why.extend(too_long(name, SHORT));
+            why.extend(too_long(name, SHORT_MAX));
             why
         }
         NameRule::PathSegment => path_segment(name),
@@ -49,7 +49,7 @@ pub(crate) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<Stri
 }
 
 /// A CronJob appends `-` and ten digits, and the names of its jobs are labels.
-const SHORT: usize = 63 - 11;
+const SHORT_MAX: usize = 63 - 11;
 
 fn too_long(name: &str, longest: usize) -> Option<String> {
     (name.len() > longest).then(|| format!("must be no more than {longest} characters"))

@@ -84,8 +84,8 @@ impl<'a> Ownership<'a> {
         }
         let Changes { written, removed } = self.changes(live, object);
         for owner in &mut owners {
-            owner.fields.take_away(&written);
-            owner.fields.take_away(&removed);
+            owner.fields.subtract(&written);
+            owner.fields.subtract(&removed);
         }
         if !written.is_empty() {
             let own = self.own(&mut owners, Operation::Update);
@@ -102,13 +102,13 @@ impl<'a> Ownership<'a> {
     pub fn note_scale(&self, live: &Value, object: &mut Value, pointer: &str) {
         let replicas = field_at(pointer);
         let mut owners = owners::read(live);
-        let has = |owner: &&mut Owner| !owner.fields.common(&replicas).is_empty();
+        let has = |owner: &&mut Owner| !owner.fields.intersection(&replicas).is_empty();
         let changed = live.pointer(pointer) != object.pointer(pointer);
         let mut scaled = Vec::new();
         for owner in owners.iter_mut().filter(has) {
             let applied = owner.operation == Operation::Apply;
             if changed || !applied {
-                owner.fields.take_away(&replicas);
+                owner.fields.subtract(&replicas);
             }
             if !changed && !applied {
                 scaled.push(Owner {
@@ -151,7 +151,7 @@ impl<'a> Ownership<'a> {
         let there = live.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
         let changed = wanted.is_some_and(|wanted| wanted != there);
         let is_own = |owner: &Owner| self.is_own(owner, Operation::Apply);
-        let has = |owner: &Owner| !owner.fields.common(&replicas).is_empty();
+        let has = |owner: &Owner| !owner.fields.intersection(&replicas).is_empty();
         let mut conflicts = Vec::new();
         let mut apart = Vec::new();
         for owner in owners.iter_mut().filter(|owner| has(owner) && !is_own(owner)) {
@@ -163,9 +163,9 @@ impl<'a> Ownership<'a> {
                 let field = vec!["f:spec".to_owned(), "f:replicas".to_owned()];
                 conflicts.push((as_scale.described(), Fields::from_iter([field])));
             } else if changed {
-                owner.fields.take_away(&replicas);
+                owner.fields.subtract(&replicas);
             } else if owner.operation == Operation::Update {
-                owner.fields.take_away(&replicas);
+                owner.fields.subtract(&replicas);
                 apart.push(Owner {
                     time: None,
                     fields: replicas.clone(),
@@ -181,7 +181,7 @@ impl<'a> Ownership<'a> {
         let owned = owners.iter().any(|owner| has(owner) && !is_own(owner));
         let own = self.own(&mut owners, Operation::Apply);
         own.time = None;
-        own.fields.take_away(&replicas);
+        own.fields.subtract(&replicas);
         if wanted.is_some() {
             own.fields.add(replicas);
         }
@@ -205,7 +205,7 @@ impl<'a> Ownership<'a> {
         if owners.is_empty() && is_stored(live) {
             owners = self.before_first_apply(live);
         }
-        let applied = self.counted(fields::of(schema, &config));
+        let applied = self.tracked(fields::of(schema, &config));
         let last = std::mem::replace(&mut self.own(&mut owners, Operation::Apply).fields, applied);
         let mut owned = Fields::default();
         for owner in &owners {
@@ -225,15 +225,15 @@ impl<'a> Ownership<'a> {
             .iter_mut()
             .filter(|owner| !self.is_own(owner, Operation::Apply))
         {
-            let taken = owner.fields.common(&written);
+            let taken = owner.fields.intersection(&written);
             let mut contested = taken.clone();
-            contested.take_away(&given_up);
+            contested.subtract(&given_up);
             if !contested.is_empty() && !force {
                 conflicts.push((owner.described(), contested));
                 continue;
             }
-            owner.fields.take_away(&taken);
-            owner.fields.take_away(&removed);
+            owner.fields.subtract(&taken);
+            owner.fields.subtract(&removed);
         }
         if !conflicts.is_empty() {
             conflicts.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -279,8 +279,8 @@ impl<'a> Ownership<'a> {
         };
         let mut fields = fields::of(self.schema(), &last);
         let since = fields::compare(self.schema(), &last, live);
-        fields.take_away(&since.written);
-        fields.take_away(&since.removed);
+        fields.subtract(&since.written);
+        fields.subtract(&since.removed);
         fields
     }
 
@@ -295,21 +295,21 @@ impl<'a> Ownership<'a> {
     fn changes(&self, live: &Value, object: &Value) -> Changes {
         let changes = fields::compare(self.schema(), live, object);
         Changes {
-            written: self.counted(changes.written),
-            removed: self.counted(changes.removed),
+            written: self.tracked(changes.written),
+            removed: self.tracked(changes.removed),
         }
     }
 
     /// Removes fields that are not tracked: those set by the server, and those this path does not write.
-    fn counted(&self, mut fields: Fields) -> Fields {
-        fields.keep(|field| {
+    fn tracked(&self, mut fields: Fields) -> Fields {
+        fields.retain(|field| {
             let elsewhere = match self.subresource {
                 "status" => field != "f:status",
                 _ => field == "f:status" && self.kind.status,
             };
             !elsewhere && !matches!(field, "f:kind" | "f:apiVersion")
         });
-        fields.keep_below("f:metadata", |field| !UNOWNED.contains(&field));
+        fields.retain_below("f:metadata", |field| !UNTRACKED.contains(&field));
         fields
     }
 
@@ -338,12 +338,12 @@ impl<'a> Ownership<'a> {
     }
 
     fn own<'o>(&self, owners: &'o mut Vec<Owner>, operation: Operation) -> &'o mut Owner {
-        let place = owners.iter().position(|owner| self.is_own(owner, operation));
-        let place = place.unwrap_or_else(|| {
+        let index = owners.iter().position(|owner| self.is_own(owner, operation));
+        let index = index.unwrap_or_else(|| {
             owners.push(self.owner(operation, Fields::default()));
             owners.len() - 1
         });
-        &mut owners[place]
+        &mut owners[index]
     }
 
     fn owner(&self, operation: Operation, fields: Fields) -> Owner {
@@ -375,7 +375,7 @@ impl<'a> Ownership<'a> {
 }
 
 /// Fields of the metadata that are set by the server.
-const UNOWNED: [&str; 10] = [
+const UNTRACKED: [&str; 10] = [
     "f:name",
     "f:namespace",
     "f:creationTimestamp",

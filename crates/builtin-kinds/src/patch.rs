@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::schema::Schema;
 use super::types;
-use crate::field_validation::fitting;
+use crate::field_validation::validated;
 
 mod json;
 mod strategic;
@@ -81,7 +81,7 @@ pub fn patched(
             problems.join(", ")
         )));
     }
-    let (object, unknown) = fitting(kind, read, validation, version).map_err(|why| refused(&why))?;
+    let (object, unknown) = validated(kind, read, validation, version).map_err(|why| refused(&why))?;
     let mut warnings = match validation {
         FieldValidation::Warn => duplicates.to_vec(),
         FieldValidation::Ignore | FieldValidation::Strict => Vec::new(),

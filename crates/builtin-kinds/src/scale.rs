@@ -147,7 +147,7 @@ mod tests {
     #[case(json!({ "matchExpressions": [{ "key": "k", "operator": "In", "values": ["y", "x"] }] }), "k in (x,y)")]
     #[case(json!({ "matchExpressions": [{ "key": "k", "operator": "NotIn", "values": ["x"] }] }), "k notin (x)")]
     #[case(json!({ "matchExpressions": [{ "key": "k", "operator": "DoesNotExist" }] }), "!k")]
-    fn a_selector_is_shown_as_text(#[case] selector: Value, #[case] text: &str) {
+    fn selectors_are_formatted_as_text(#[case] selector: Value, #[case] text: &str) {
         let kind = Catalog::builtin(Version::V1_36)
             .find("apps", "deployments")
             .unwrap();

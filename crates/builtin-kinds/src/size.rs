@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_those_of_the_json() {
+    fn size_equals_the_length_of_the_json() {
         for value in [
             json!(null),
             json!([true, false, 0, 7, 10, 4_294_967_296_i64, 1.5]),

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn structs_are_sorted_and_say_what_their_tags_say() {
+    fn structs_have_the_fields_of_their_tags() {
         assert!(types().structs.is_sorted_by_key(|known| known.name));
         let spec = named("core/v1.PodSpec").unwrap();
         let containers = spec.field("containers").unwrap();

@@ -18,12 +18,12 @@ use super::types;
 mod amounts;
 mod autoscaling;
 mod changes;
+mod context;
 mod formats;
 mod indexes;
 mod metadata;
 mod network;
 mod objects;
-mod place;
 mod placement;
 mod pods;
 mod resize;
@@ -36,71 +36,71 @@ pub(crate) mod webhooks;
 mod workloads;
 mod zones;
 
+use context::FieldContext;
 use indexes::Indexes;
-use place::Place;
 
 /// Returns the errors of a new object of this name; none if it is valid.
-pub fn new_faults(kind: &ApiResource, object: &Value, name: &str, version: Version) -> Vec<Cause> {
-    let mut found = ErrorList::default();
-    metadata::new(kind, &object["metadata"], name, version, &mut found);
+pub fn validate_create(kind: &ApiResource, object: &Value, name: &str, version: Version) -> Vec<Cause> {
+    let mut errors = ErrorList::default();
+    metadata::new(kind, &object["metadata"], name, version, &mut errors);
     if let Some(known) = types::of(kind) {
         let indexes = Indexes::default();
         rules::check(
             known,
-            &Place::of(object, known.name, version, &indexes).walked_by(rules::check),
-            &mut found,
+            &FieldContext::of(object, known.name, version, &indexes).with_walk(rules::check),
+            &mut errors,
         );
-        pods::created(known, object, &mut found);
+        pods::created(known, object, &mut errors);
     }
-    found.into_causes()
+    errors.into_causes()
 }
 
 /// Returns the errors of a review of access; none if it is valid.
-pub fn review_faults(review: Review, object: &Value, version: Version) -> Vec<Cause> {
-    let mut found = ErrorList::default();
-    reviews::check(review, object, version, &mut found);
-    found.into_causes()
+pub fn validate_review(review: Review, object: &Value, version: Version) -> Vec<Cause> {
+    let mut errors = ErrorList::default();
+    reviews::check(review, object, version, &mut errors);
+    errors.into_causes()
 }
 
 /// Returns the errors of an update from `old` to `object`, through the subresource `part` if there is one.
 ///
 /// Errors that `old` has as well are not returned: a script can store invalid objects, and an update of one must remain
 /// possible.
-pub fn changed_faults(
+pub fn validate_update(
     kind: &ApiResource,
     object: &Value,
     old: &Value,
     part: Option<Subresource>,
     version: Version,
 ) -> Vec<Cause> {
-    let mut found = ErrorList::default();
-    metadata::changed(kind, &object["metadata"], &old["metadata"], version, &mut found);
+    let mut errors = ErrorList::default();
+    metadata::changed(kind, &object["metadata"], &old["metadata"], version, &mut errors);
     let Some(known) = types::of(kind) else {
-        return found.into_causes();
+        return errors.into_causes();
     };
     let all = |object: &Value| {
-        let mut found = ErrorList::default();
+        let mut errors = ErrorList::default();
         match part {
             None | Some(Subresource::EphemeralContainers | Subresource::Resize) => {
                 let indexes = Indexes::default();
                 rules::check(
                     known,
-                    &Place::of(object, known.name, version, &indexes).walked_by(rules::check),
-                    &mut found,
+                    &FieldContext::of(object, known.name, version, &indexes).with_walk(rules::check),
+                    &mut errors,
                 );
             }
-            Some(Subresource::Status) => status::check(known, object, version, rules::check, &mut found),
+            Some(Subresource::Status) => status::check(known, object, version, rules::check, &mut errors),
             Some(Subresource::Finalize | Subresource::Scale) => {}
         }
-        found.into_causes()
+        errors.into_causes()
     };
-    found.extend_with_new(all(object), &all(old));
+    errors.extend_with_new(all(object), &all(old));
     match part {
-        None => changes::check(known, object, old, &mut found),
-        Some(Subresource::Status) => status::check_change(known, object, old, &mut found),
-        Some(Subresource::EphemeralContainers) => changes::ephemeral_containers(object, old, &mut found),
-        Some(Subresource::Resize) => resize::check(object, old, version, &mut found),
+        None => changes::check(known, object, old, &mut errors),
+        Some(Subresource::Status) => status::check_change(known, object, old, &mut errors),
+        Some(Subresource::EphemeralContainers) => changes::ephemeral_containers(object, old, &mut errors),
+        Some(Subresource::Resize) => resize::check(object, old, version, &mut errors),
         Some(Subresource::Finalize | Subresource::Scale) => {}
     }
-    found.into_causes()
+    errors.into_causes()
 }

@@ -11,7 +11,7 @@ use apimachinery::status::Status;
 use apimachinery::write::FieldValidation;
 use apimachinery::{Version, depth, go_text};
 use builtin_kinds::catalog::Catalog;
-use builtin_kinds::field_validation::fitting;
+use builtin_kinds::field_validation::validated;
 use builtin_kinds::types;
 use builtin_kinds::types::Reading;
 use serde_json::Value;
@@ -119,7 +119,7 @@ pub(super) fn object(
         };
         read.problems.splice(..0, problems);
     }
-    fitting(kind, read, validation, version).map_err(|why| cannot(&sent_kind, &why))
+    validated(kind, read, validation, version).map_err(|why| cannot(&sent_kind, &why))
 }
 
 /// Returns the body of a deletion.

@@ -112,7 +112,7 @@ impl Model {
     ) -> Result<Value, Status> {
         let (review, kind) = (request.review, request.collection.kind);
         let mut object = self.noted(request, time);
-        let faults = validation::review_faults(review, &object, self.version);
+        let faults = validation::validate_review(review, &object, self.version);
         if !faults.is_empty() {
             return Err(Status::invalid_review(kind, &faults));
         }

@@ -48,7 +48,7 @@ fn zero_values_and_first_statuses_are_json() {
 }
 
 #[test]
-fn what_shows_objects_of_another_row_says_which() {
+fn rows_with_shared_objects_name_the_stored_row() {
     for kind in newest().kinds() {
         if let Some((group, version)) = kind.shows {
             assert!(newest().find_version(group, version, kind.plural).is_some());

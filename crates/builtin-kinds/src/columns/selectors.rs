@@ -92,7 +92,7 @@ mod tests {
         Some("a notin (z),b,c=1,d in (x,y),!e")
     )]
     #[case::no_operator(json!({ "matchExpressions": [{ "key": "d", "operator": "Like" }] }), None)]
-    fn a_selector_is_shown_in_one_line(#[case] selector: Value, #[case] expected: Option<&str>) {
+    fn selectors_are_formatted_in_one_line(#[case] selector: Value, #[case] expected: Option<&str>) {
         assert_eq!(bare(Some(&selector)).as_deref(), expected);
     }
 }

@@ -248,7 +248,7 @@ mod tests {
     #[case::average(json!({ "type": "External", "external": { "target": { "averageValue": "5" } } }), json!({ "external": { "current": { "averageValue": "2" } } }), "2/5 (avg)")]
     #[case::value(json!({ "type": "Object", "object": { "target": { "value": "5" } } }), json!({ "object": { "current": { "value": "7" } } }), "7/5")]
     #[case::pods(json!({ "type": "Pods", "pods": { "target": { "averageValue": "1k" } } }), Value::Null, "<unknown>/1k")]
-    fn a_metric_shows_what_is_and_what_shall_be(
+    fn metrics_show_current_and_target_values(
         #[case] metric: Value,
         #[case] status: Value,
         #[case] expected: &str,

@@ -126,35 +126,38 @@ const CURRENTS: [(&str, Fields); 5] = {
 /// Converts to autoscaling/v1.
 pub(super) fn to_v1(mut object: Value) -> Value {
     let mut annotations = Map::new();
-    let metrics = taken(&mut object, "spec", "metrics");
+    let metrics = remove_field(&mut object, "spec", "metrics");
     let metrics = metrics.as_array().map(Vec::as_slice).unwrap_or_default();
-    if let Some(wanted) = of_cpu(metrics, "target") {
+    if let Some(wanted) = cpu_utilization(metrics, "target") {
         object["spec"]["targetCPUUtilizationPercentage"] = wanted.clone();
     }
     let others = metrics
         .iter()
         .filter(|metric| !(is_cpu(metric) && has_utilization(metric)));
-    tell(
+    insert_annotation(
         &mut annotations,
         METRICS,
-        others.map(|metric| old(metric, &TARGETS)).collect(),
+        others.map(|metric| to_v1_metric(metric, &TARGETS)).collect(),
     );
-    let behavior = taken(&mut object, "spec", "behavior");
+    let behavior = remove_field(&mut object, "spec", "behavior");
     if behavior.is_object() {
         annotations.insert(BEHAVIOR.to_owned(), text(&internal_behavior(&behavior)).into());
     }
-    let current = taken(&mut object, "status", "currentMetrics");
+    let current = remove_field(&mut object, "status", "currentMetrics");
     let current = current.as_array().map(Vec::as_slice).unwrap_or_default();
-    if let Some(is) = of_cpu(current, "current") {
+    if let Some(is) = cpu_utilization(current, "current") {
         object["status"]["currentCPUUtilizationPercentage"] = is.clone();
     }
-    tell(
+    insert_annotation(
         &mut annotations,
         CURRENT,
-        current.iter().map(|metric| old(metric, &CURRENTS)).collect(),
+        current
+            .iter()
+            .map(|metric| to_v1_metric(metric, &CURRENTS))
+            .collect(),
     );
-    let conditions = taken(&mut object, "status", "conditions");
-    tell(
+    let conditions = remove_field(&mut object, "status", "conditions");
+    insert_annotation(
         &mut annotations,
         CONDITIONS,
         conditions.as_array().cloned().unwrap_or_default(),
@@ -185,11 +188,11 @@ pub(super) fn to_v2(mut object: Value) -> Value {
         metrics
             .into_iter()
             .flatten()
-            .map(|metric| new(metric, fields))
+            .map(|metric| to_v2_metric(metric, fields))
             .collect()
     };
     let mut metrics = list(metrics, &TARGETS);
-    let wanted = taken(&mut object, "spec", "targetCPUUtilizationPercentage");
+    let wanted = remove_field(&mut object, "spec", "targetCPUUtilizationPercentage");
     if !wanted.is_null() {
         let target = json!({ "type": "Utilization", "averageUtilization": wanted });
         metrics.push(json!({ "type": "Resource", "resource": { "name": "cpu", "target": target } }));
@@ -198,9 +201,9 @@ pub(super) fn to_v2(mut object: Value) -> Value {
         object["spec"]["metrics"] = metrics.into();
     }
     if let Some(behavior) = behavior {
-        object["spec"]["behavior"] = outer_behavior(&behavior);
+        object["spec"]["behavior"] = external_behavior(&behavior);
     }
-    let is = taken(&mut object, "status", "currentCPUUtilizationPercentage");
+    let is = remove_field(&mut object, "status", "currentCPUUtilizationPercentage");
     let mut current = list(current, &CURRENTS);
     if current.is_empty() && !is.is_null() {
         let resource = json!({ "name": "cpu", "current": { "averageUtilization": is } });
@@ -216,7 +219,7 @@ pub(super) fn to_v2(mut object: Value) -> Value {
 }
 
 /// Converts a metric to v1.
-fn old(metric: &Value, sources: &[(&str, Fields)]) -> Value {
+fn to_v1_metric(metric: &Value, sources: &[(&str, Fields)]) -> Value {
     let mut shown = json!({ "type": metric["type"] });
     for (source, fields) in sources.iter().filter(|(source, _)| metric[*source].is_object()) {
         for (field, path, otherwise) in *fields {
@@ -232,7 +235,7 @@ fn old(metric: &Value, sources: &[(&str, Fields)]) -> Value {
 }
 
 /// Converts a metric to v2.
-fn new(metric: &Value, sources: &[(&str, Fields)]) -> Value {
+fn to_v2_metric(metric: &Value, sources: &[(&str, Fields)]) -> Value {
     let mut shown = json!({ "type": metric["type"] });
     for (source, fields) in sources.iter().filter(|(source, _)| metric[*source].is_object()) {
         for (field, path, _) in *fields {
@@ -281,23 +284,26 @@ fn internal_behavior(behavior: &Value) -> Value {
 }
 
 /// Converts the behavior to the field names of the API, without empty fields.
-fn outer_behavior(value: &Value) -> Value {
+fn external_behavior(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let said = fields.iter().filter(|(_, value)| !value.is_null());
             let named = said.map(|(name, value)| {
                 let (first, rest) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
-                (format!("{}{rest}", first.to_lowercase()), outer_behavior(value))
+                (
+                    format!("{}{rest}", first.to_lowercase()),
+                    external_behavior(value),
+                )
             });
             Value::Object(named.collect())
         }
-        Value::Array(items) => items.iter().map(outer_behavior).collect(),
+        Value::Array(items) => items.iter().map(external_behavior).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
 
 /// Returns the utilization of the first CPU metric, if it has one.
-fn of_cpu<'a>(metrics: &'a [Value], what: &str) -> Option<&'a Value> {
+fn cpu_utilization<'a>(metrics: &'a [Value], what: &str) -> Option<&'a Value> {
     let cpu = metrics.iter().find(|metric| is_cpu(metric))?;
     Some(&cpu["resource"][what]["averageUtilization"]).filter(|value| !value.is_null())
 }
@@ -310,7 +316,7 @@ fn has_utilization(metric: &Value) -> bool {
     !metric["resource"]["target"]["averageUtilization"].is_null()
 }
 
-fn tell(annotations: &mut Map<String, Value>, name: &str, list: Vec<Value>) {
+fn insert_annotation(annotations: &mut Map<String, Value>, name: &str, list: Vec<Value>) {
     if !list.is_empty() {
         annotations.insert(name.to_owned(), text(&list.into()).into());
     }
@@ -321,7 +327,7 @@ fn text(value: &Value) -> String {
 }
 
 /// Removes and returns a field of a part of the object; null if there is none.
-fn taken(object: &mut Value, part: &str, field: &str) -> Value {
+fn remove_field(object: &mut Value, part: &str, field: &str) -> Value {
     let fields = object.get_mut(part).and_then(Value::as_object_mut);
     fields
         .and_then(|fields| fields.shift_remove(field))

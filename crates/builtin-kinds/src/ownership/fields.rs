@@ -164,7 +164,7 @@ pub(super) fn of(schema: Option<&Schema>, value: &Value) -> Fields {
     let mut fields = Fields::default();
     let parts = parts(schema, value);
     if let Parts::Leaf = parts {
-        return Fields::place();
+        return Fields::root();
     }
     // Entries of a map are in the set themselves even if empty; fields of a struct always.
     let is_struct = schema.is_some_and(|schema| schema.shape() == Shape::Object);
@@ -175,18 +175,18 @@ pub(super) fn of(schema: Option<&Schema>, value: &Value) -> Fields {
                 let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
                 let mut of_part = of(below, value);
                 if empty || !(is_struct && below.is_some()) {
-                    of_part.put_itself();
+                    of_part.insert_root();
                 }
                 of_part
             }
-            Name::Item(element) if element.starts_with("v:") => Fields::place(),
+            Name::Item(element) if element.starts_with("v:") => Fields::root(),
             Name::Item(_) => {
                 let mut of_part = of(below, value);
-                of_part.put_itself();
+                of_part.insert_root();
                 of_part
             }
         };
-        fields.put(name.element(), of_part);
+        fields.insert(name.element(), of_part);
     }
     fields
 }
@@ -200,22 +200,22 @@ fn differ(schema: Option<&Schema>, old: Option<&Value>, new: Option<&Value>) -> 
     let mut changes = Changes::default();
     match (old, new) {
         (Some(old), Some(new)) if old == new => return changes,
-        (None, Some(_)) => changes.written.put_itself(),
-        (Some(_), None) => changes.removed.put_itself(),
+        (None, Some(_)) => changes.written.insert_root(),
+        (Some(_), None) => changes.removed.insert_root(),
         (Some(_), Some(_)) | (None, None) => {}
     }
     let of_old = old.map_or(Parts::Leaf, |old| parts(schema, old));
     let of_new = new.map_or(Parts::Leaf, |new| parts(schema, new));
     if let (Parts::Leaf, Parts::Leaf, Some(_), Some(_)) = (&of_old, &of_new, old, new) {
-        changes.written.put_itself();
+        changes.written.insert_root();
     }
     let mut note = |name: Name<'_>, old: Option<&Value>, new: Option<&Value>| {
         let below = differ(name.schema(schema), old, new);
         if !below.written.is_empty() {
-            changes.written.put(name.element(), below.written);
+            changes.written.insert(name.element(), below.written);
         }
         if !below.removed.is_empty() {
-            changes.removed.put(name.element(), below.removed);
+            changes.removed.insert(name.element(), below.removed);
         }
     };
     let (old_by_name, new_by_name) = (of_old.by_name(), of_new.by_name());
@@ -318,8 +318,8 @@ fn keeps(fields: &Fields, element: &str, schema: Option<&Schema>, value: &mut Va
     let Some(gone) = fields.below(element) else {
         return true;
     };
-    if !gone.has_itself() {
+    if !gone.has_root() {
         remove(schema, value, gone);
     }
-    !gone.has_itself()
+    !gone.has_root()
 }

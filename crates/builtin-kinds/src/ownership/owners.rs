@@ -77,7 +77,7 @@ pub(super) fn read(object: &Value) -> Vec<Owner> {
         api_version: text(entry, "apiVersion"),
         subresource: text(entry, "subresource"),
         time: entry["time"].as_str().map(str::to_owned),
-        fields: Fields::read(&entry["fieldsV1"]),
+        fields: Fields::decode(&entry["fieldsV1"]),
     });
     // Of two entries with one identity the first is dropped, as in kube-apiserver.
     let mut later = BTreeSet::new();
@@ -121,7 +121,7 @@ pub(super) fn write(object: &mut Value, mut owners: Vec<Owner>) {
                 say("time", time.into());
             }
             say("fieldsType", "FieldsV1".into());
-            say("fieldsV1", owner.fields.written());
+            say("fieldsV1", owner.fields.encode());
             if !owner.subresource.is_empty() {
                 say("subresource", owner.subresource.into());
             }

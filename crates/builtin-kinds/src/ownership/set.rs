@@ -17,7 +17,7 @@ pub(super) type Path = Vec<String>;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Fields {
     /// Whether the root of this set is a member.
-    itself: bool,
+    has_root: bool,
     /// Members below the root, by element; none of the sets is empty.
     below: BTreeMap<String, Fields>,
 }
@@ -26,9 +26,9 @@ impl FromIterator<Path> for Fields {
     fn from_iter<I: IntoIterator<Item = Path>>(paths: I) -> Self {
         let mut fields = Self::default();
         for path in paths {
-            let single = path.into_iter().rev().fold(Self::place(), |below, element| {
+            let single = path.into_iter().rev().fold(Self::root(), |below, element| {
                 let mut single = Self::default();
-                single.put(element, below);
+                single.insert(element, below);
                 single
             });
             fields.add(single);
@@ -39,54 +39,54 @@ impl FromIterator<Path> for Fields {
 
 impl Fields {
     /// Returns the set with only its root.
-    pub(super) fn place() -> Self {
+    pub(super) fn root() -> Self {
         Self {
-            itself: true,
+            has_root: true,
             below: BTreeMap::new(),
         }
     }
 
     /// Decodes FieldsV1.
-    pub(super) fn read(written: &Value) -> Self {
+    pub(super) fn decode(written: &Value) -> Self {
         let mut fields = Self::default();
         for (element, written) in written.as_object().into_iter().flatten() {
             if element == "." {
                 continue;
             }
-            let mut below = Self::read(written);
-            below.itself = below.is_empty() || written.get(".").is_some();
-            fields.put(element.clone(), below);
+            let mut below = Self::decode(written);
+            below.has_root = below.is_empty() || written.get(".").is_some();
+            fields.insert(element.clone(), below);
         }
         fields
     }
 
     /// Encodes as FieldsV1.
-    pub(super) fn written(self) -> Value {
+    pub(super) fn encode(self) -> Value {
         // A set without members below its root has only the root, which needs no `.`.
-        let said = self.itself && !self.below.is_empty();
+        let said = self.has_root && !self.below.is_empty();
         let mut tree = Map::with_capacity(self.below.len() + usize::from(said));
         if said {
             tree.insert(".".to_owned(), Value::Object(Map::new()));
         }
         for (element, fields) in self.below {
-            tree.insert(element, fields.written());
+            tree.insert(element, fields.encode());
         }
         Value::Object(tree)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        !self.itself && self.below.is_empty()
+        !self.has_root && self.below.is_empty()
     }
 
     /// Returns all paths: those of one level before those below it.
     pub(super) fn paths(&self) -> Vec<Path> {
-        let mut paths: Vec<Path> = self.itself.then(Vec::new).into_iter().collect();
+        let mut paths: Vec<Path> = self.has_root.then(Vec::new).into_iter().collect();
         self.collect_paths(&mut Vec::new(), &mut paths);
         paths
     }
 
     fn collect_paths(&self, path: &mut Path, paths: &mut Vec<Path>) {
-        for (element, _) in self.below.iter().filter(|(_, fields)| fields.itself) {
+        for (element, _) in self.below.iter().filter(|(_, fields)| fields.has_root) {
             paths.push(path.iter().chain([element]).cloned().collect());
         }
         for (element, fields) in &self.below {
@@ -97,12 +97,12 @@ impl Fields {
     }
 
     /// Adds the root.
-    pub(super) fn put_itself(&mut self) {
-        self.itself = true;
+    pub(super) fn insert_root(&mut self) {
+        self.has_root = true;
     }
 
     /// Adds the members of `fields` below `element`.
-    pub(super) fn put(&mut self, element: String, fields: Self) {
+    pub(super) fn insert(&mut self, element: String, fields: Self) {
         if fields.is_empty() {
             return;
         }
@@ -113,49 +113,49 @@ impl Fields {
     }
 
     pub(super) fn add(&mut self, others: Self) {
-        self.itself |= others.itself;
+        self.has_root |= others.has_root;
         for (element, fields) in others.below {
-            self.put(element, fields);
+            self.insert(element, fields);
         }
     }
 
-    /// Removes the members below all elements that `counts` rejects.
-    pub(super) fn keep(&mut self, mut counts: impl FnMut(&str) -> bool) {
-        self.below.retain(|element, _| counts(element));
+    /// Removes the members below all elements that `predicate` rejects.
+    pub(super) fn retain(&mut self, mut predicate: impl FnMut(&str) -> bool) {
+        self.below.retain(|element, _| predicate(element));
     }
 
     /// Does the same one level below `element`, and removes the path of that element itself.
-    pub(super) fn keep_below(&mut self, element: &str, counts: impl FnMut(&str) -> bool) {
+    pub(super) fn retain_below(&mut self, element: &str, predicate: impl FnMut(&str) -> bool) {
         if let Some(fields) = self.below.get_mut(element) {
-            fields.itself = false;
-            fields.keep(counts);
+            fields.has_root = false;
+            fields.retain(predicate);
             if fields.is_empty() {
                 self.below.remove(element);
             }
         }
     }
 
-    pub(super) fn take_away(&mut self, others: &Self) {
-        self.itself &= !others.itself;
+    pub(super) fn subtract(&mut self, others: &Self) {
+        self.has_root &= !others.has_root;
         self.below.retain(|element, fields| {
             if let Some(others) = others.below.get(element) {
-                fields.take_away(others);
+                fields.subtract(others);
             }
             !fields.is_empty()
         });
     }
 
-    pub(super) fn common(&self, others: &Self) -> Self {
-        let mut common = Self {
-            itself: self.itself && others.itself,
+    pub(super) fn intersection(&self, others: &Self) -> Self {
+        let mut intersection = Self {
+            has_root: self.has_root && others.has_root,
             below: BTreeMap::new(),
         };
         for (element, fields) in &self.below {
             if let Some(others) = others.below.get(element) {
-                common.put(element.clone(), fields.common(others));
+                intersection.insert(element.clone(), fields.intersection(others));
             }
         }
-        common
+        intersection
     }
 
     /// Returns whether the path or one below it is a member.
@@ -170,8 +170,8 @@ impl Fields {
     }
 
     /// Returns whether the root is a member.
-    pub(super) fn has_itself(&self) -> bool {
-        self.itself
+    pub(super) fn has_root(&self) -> bool {
+        self.has_root
     }
 
     /// Returns the members below an element.
@@ -192,31 +192,34 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_read_as_it_is_written() {
+    fn sets_survive_encoding_and_decoding() {
         let set = fields(&["f:b/f:d", "f:a", "f:b", "f:b/f:c/v:1", "f:e/f:f"]);
         let written = json!({
             "f:a": {},
             "f:b": {".": {}, "f:c": {"v:1": {}}, "f:d": {}},
             "f:e": {"f:f": {}},
         });
-        assert_eq!(Fields::read(&written), set);
+        assert_eq!(Fields::decode(&written), set);
         assert_eq!(set.paths().into_iter().collect::<Fields>(), set);
-        assert_eq!(set.written().to_string(), written.to_string());
+        assert_eq!(set.encode().to_string(), written.to_string());
     }
 
     #[test]
-    fn what_is_taken_away_leaves_nothing_empty_behind() {
+    fn subtraction_leaves_no_empty_sets() {
         let set = fields(&["f:a", "f:a/f:b", "f:c/f:d/f:e"]);
         let mut rest = set.clone();
-        rest.take_away(&fields(&["f:a", "f:c/f:d/f:e", "f:x"]));
+        rest.subtract(&fields(&["f:a", "f:c/f:d/f:e", "f:x"]));
         assert_eq!(rest, fields(&["f:a/f:b"]));
-        assert_eq!(set.common(&fields(&["f:a/f:b", "f:c/f:d"])), fields(&["f:a/f:b"]));
-        rest.take_away(&set);
+        assert_eq!(
+            set.intersection(&fields(&["f:a/f:b", "f:c/f:d"])),
+            fields(&["f:a/f:b"])
+        );
+        rest.subtract(&set);
         assert!(rest.is_empty());
     }
 
     #[test]
-    fn a_path_that_only_leads_to_others_is_in_it_by_them() {
+    fn paths_of_members_are_not_members() {
         let set = fields(&["f:a/f:b/f:c"]);
         let has = |path: &[&str]| {
             let path: Vec<String> = path.iter().map(|element| (*element).to_owned()).collect();

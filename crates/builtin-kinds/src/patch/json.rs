@@ -231,7 +231,7 @@ mod tests {
     #[case::nothing_is_copied_as_null(json!([{"op": "copy", "from": "/x", "path": "/m/x"}]), json!({"l": [1, 2, 3], "m": {"x": null}}))]
     #[case::keys_are_unescaped(json!([{"op": "add", "path": "/m/a~1b~0", "value": 1}]), json!({"l": [1, 2, 3], "m": {"a/b~": 1}}))]
     #[case::all_of_it(json!([{"op": "replace", "path": "", "value": [1]}]), json!([1]))]
-    fn operations_are_carried_out(#[case] operations: Value, #[case] outcome: Value) {
+    fn operations_are_applied(#[case] operations: Value, #[case] outcome: Value) {
         let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
         let object = json!({"l": [1, 2, 3], "m": {}});
         assert_eq!(apply(object, &operations), Ok(outcome));
@@ -243,7 +243,7 @@ mod tests {
     #[case::below_a_number(json!([{"op": "add", "path": "/l/0/a", "value": 1}]))]
     #[case::what_is_not_there(json!([{"op": "remove", "path": "/x"}]))]
     #[case::a_number_for_all(json!([{"op": "replace", "path": "", "value": 1}]))]
-    fn what_cannot_be_carried_out_fails(#[case] operations: Value) {
+    fn inapplicable_operations_fail(#[case] operations: Value) {
         let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
         let object = json!({"l": [1, 2, 3], "m": {}});
         assert!(apply(object, &operations).is_err());

@@ -390,7 +390,7 @@ mod tests {
     #[case::merged(json!({"finalizers": ["x"]}), json!({"finalizers": ["x", "d"]}))]
     #[case::taken_out(json!({"$deleteFromPrimitiveList/finalizers": ["d"]}), json!({"finalizers": []}))]
     #[case::both(json!({"$deleteFromPrimitiveList/finalizers": ["d"], "finalizers": ["x"]}), json!({"finalizers": ["x"]}))]
-    fn lists_of_texts_are_merged_by_their_items(#[case] patch: Value, #[case] outcome: Value) {
+    fn primitive_lists_are_merged_by_value(#[case] patch: Value, #[case] outcome: Value) {
         let object = json!({"finalizers": ["d"]});
         assert_eq!(patched(&["metadata"], object, patch), Ok(outcome));
     }
@@ -403,7 +403,7 @@ mod tests {
         json!({"$setElementOrder/containers": [{"name": "c"}], "containers": [{"name": "q", "image": "z"}]}),
         "The order in patch list:\n[map[image:z name:q]]\n doesn't match $setElementOrder list:\n[map[name:c]]\n"
     )]
-    fn what_cannot_be_carried_out_is_refused(#[case] patch: Value, #[case] words: &str) {
+    fn inapplicable_directives_are_rejected(#[case] patch: Value, #[case] words: &str) {
         let object = json!({"containers": [{"name": "c"}]});
         assert_eq!(patched(&["spec"], object, patch), Err(words.to_owned()));
     }

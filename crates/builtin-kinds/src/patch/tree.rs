@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_the_list_they_were_cut_from() {
+    fn chunks_equal_the_original_list() {
         let mut list: Vec<Id> = (0..3000).collect();
         let mut chunks = Chunks::new(list.clone());
         for turn in 0..4000 {

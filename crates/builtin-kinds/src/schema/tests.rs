@@ -104,7 +104,7 @@ fn lists_tell_how_they_merge(
 }
 
 #[test]
-fn what_else_is_told() {
+fn merge_strategies_are_read() {
     assert!(at("", "pods", "spec.volumes").retains_keys());
     assert!(at("apps", "deployments", "spec.strategy").retains_keys());
     assert!(at("apps", "deployments", "spec.selector").is_atomic());
@@ -136,7 +136,7 @@ fn unknown_fields_are_named_by_their_path(
 }
 
 #[test]
-fn a_definition_says_what_a_custom_resource_may_have() {
+fn schema_of_a_custom_resource_is_that_of_its_definition() {
     let schema = Schema::of_custom(
         &json!({
             "type": "object",

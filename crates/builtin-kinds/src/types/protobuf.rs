@@ -319,7 +319,7 @@ mod tests {
     #[case::endless_number(&[0x80; 12], "unexpected EOF")]
     #[case::another_type(&[8, 1], "proto: wrong wireType")]
     #[case::no_text(&[10, 3, 10, 1, 0xff], "string field contains invalid UTF-8")]
-    fn what_is_no_message_is_refused(#[case] message: &[u8], #[case] why: &str) {
+    fn invalid_messages_are_rejected(#[case] message: &[u8], #[case] why: &str) {
         assert_eq!(read("", "configmaps", message), Err(why.to_owned()));
     }
 }

@@ -261,7 +261,7 @@ mod tests {
     #[case("1Gi", "512Mi", "512Mi")]
     #[case("2", "3", "0")]
     #[case("3", "0", "3")]
-    fn quantities_are_taken_from_each_other(#[case] text: &str, #[case] less: &str, #[case] left: &str) {
+    fn quantities_are_subtracted(#[case] text: &str, #[case] less: &str, #[case] left: &str) {
         assert_eq!(difference(text, less), left);
     }
 }

@@ -38,21 +38,21 @@ pub struct Reading {
 /// The text is not JSON.
 pub fn read_text(kind: &ApiResource, text: &[u8], version: Version) -> Result<Reading, serde_json::Error> {
     let mut text = serde_json::Deserializer::from_slice(text);
-    let read = Reader::new(version, Words::Json).read(of(kind), &mut text)?;
+    let read = Reader::new(version, Messages::Json).read(of(kind), &mut text)?;
     text.end()?;
     Ok(read)
 }
 
 /// Decodes a tree as an object of this kind.
 pub fn read_tree(kind: &ApiResource, object: &Value, version: Version) -> Reading {
-    let reader = Reader::new(version, Words::Json);
-    reader.read(of(kind), object).expect(TREES_ARE_READ)
+    let reader = Reader::new(version, Messages::Json);
+    reader.read(of(kind), object).expect(TREES_ARE_VALID)
 }
 
 /// Decodes a value as the struct of this name.
 pub fn read_named(name: &str, value: &Value, version: Version) -> Reading {
-    let reader = Reader::new(version, Words::Json);
-    reader.read(super::named(name), value).expect(TREES_ARE_READ)
+    let reader = Reader::new(version, Messages::Json);
+    reader.read(super::named(name), value).expect(TREES_ARE_VALID)
 }
 
 /// Returns the object in the form of its struct; `None` for a custom resource, which needs no conversion.
@@ -75,15 +75,15 @@ pub fn conform(kind: &ApiResource, object: &Value, version: Version) -> Result<O
 ///
 /// The message: `cannot convert int64 to string`.
 pub fn restorable(kind: &ApiResource, object: &Value) -> Result<(), String> {
-    let reader = Reader::new(Version::default(), Words::Unstructured);
-    let read = reader.read(of(kind), object).expect(TREES_ARE_READ);
+    let reader = Reader::new(Version::default(), Messages::Unstructured);
+    let read = reader.read(of(kind), object).expect(TREES_ARE_VALID);
     read.misfit.map_or(Ok(()), Err)
 }
 
 /// Returns the duplicate fields in a body that is not a whole object; none if it is not JSON.
 pub fn duplicates(body: &[u8]) -> Vec<String> {
     let mut text = serde_json::Deserializer::from_slice(body);
-    match Reader::new(Version::default(), Words::Json).read(None, &mut text) {
+    match Reader::new(Version::default(), Messages::Json).read(None, &mut text) {
         Ok(read) => read.problems,
         Err(error) => {
             tracing::debug!(%error, "no JSON");
@@ -92,19 +92,19 @@ pub fn duplicates(body: &[u8]) -> Vec<String> {
     }
 }
 
-const TREES_ARE_READ: &str = "a tree of values is as JSON has it, and the reader itself refuses nothing";
+const TREES_ARE_VALID: &str = "a tree of values is as JSON has it, and the reader itself refuses nothing";
 
 /// State of the decoder.
 struct Reader {
     version: Version,
-    words: Words,
+    messages: Messages,
     problems: Problems,
     misfit: Option<String>,
 }
 
 /// Source of the messages for values of the wrong type.
 #[derive(Clone, Copy)]
-enum Words {
+enum Messages {
     /// `encoding/json`.
     Json,
     /// apimachinery `runtime/converter.go`.
@@ -112,10 +112,10 @@ enum Words {
 }
 
 impl Reader {
-    fn new(version: Version, words: Words) -> Self {
+    fn new(version: Version, messages: Messages) -> Self {
         Self {
             version,
-            words,
+            messages,
             problems: Problems::default(),
             misfit: None,
         }
@@ -126,13 +126,13 @@ impl Reader {
         known: Option<&'static Struct>,
         from: D,
     ) -> Result<Reading, D::Error> {
-        let place = Place {
-            holds: known.map_or(Holds::Anything, Holds::Object),
+        let cursor = Cursor {
+            holds: known.map_or(Expected::Anything, Expected::Object),
             holder: known,
             path: Path::Top,
             reader: &mut self,
         };
-        let object = place.deserialize(from)?;
+        let object = cursor.deserialize(from)?;
         Ok(Reading {
             object,
             problems: self.problems.into_texts(),
@@ -141,13 +141,13 @@ impl Reader {
     }
 
     /// Returns the fields of a struct in order; `values` are the decoded ones with their indices.
-    fn written(&self, known: &Struct, mut values: Vec<(usize, Value)>) -> Value {
-        values.sort_unstable_by_key(|(place, _)| *place);
+    fn encoded(&self, known: &Struct, mut values: Vec<(usize, Value)>) -> Value {
+        values.sort_unstable_by_key(|(index, _)| *index);
         let always = known.fields.iter().filter(|field| !field.omit_empty);
         let mut out = Map::with_capacity(values.len() + always.count());
         let mut values = values.into_iter().peekable();
-        for (place, field) in known.fields.iter().enumerate() {
-            let read = values.next_if(|(other, _)| *other == place);
+        for (index, field) in known.fields.iter().enumerate() {
+            let read = values.next_if(|(other, _)| *other == index);
             let value = read.map_or_else(|| self.zero(&field.holds), |(_, value)| value);
             if !self.is_left_out(field, &value) {
                 out.insert(field.name.to_owned(), value);
@@ -173,7 +173,7 @@ impl Reader {
             | Shape::Map(_) => Value::Null,
             Shape::Struct(index) => {
                 let known = &types().structs[*index];
-                self.written(known, Vec::new())
+                self.encoded(known, Vec::new())
             }
         }
     }
@@ -197,8 +197,8 @@ impl Reader {
 }
 
 /// Position of the decoder.
-struct Place<'a> {
-    holds: Holds,
+struct Cursor<'a> {
+    holds: Expected,
     /// Struct of the current field.
     holder: Option<&'static Struct>,
     path: Path<'a>,
@@ -207,7 +207,7 @@ struct Place<'a> {
 
 /// Expected type at a position.
 #[derive(Clone, Copy)]
-enum Holds {
+enum Expected {
     Anything,
     /// An object that begins here; other values are not decoded further.
     Object(&'static Struct),
@@ -254,7 +254,7 @@ impl Path<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for Cursor<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -262,7 +262,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for Cursor<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -271,65 +271,65 @@ impl<'de> Visitor<'de> for Place<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Value, A::Error> {
         let of = match self.holds {
-            Holds::Anything => return self.entries(Holds::Anything, entries).map(Value::Object),
-            Holds::Object(known) => return self.fields(known, entries),
-            Holds::Of(of) => of,
+            Expected::Anything => return self.entries(Expected::Anything, entries).map(Value::Object),
+            Expected::Object(known) => return self.fields(known, entries),
+            Expected::Of(of) => of,
         };
         if let Some(known) = of.as_struct() {
             return self.fields(known, entries);
         }
         if let Some(values) = of.values() {
-            let mut map = self.entries(Holds::Of(values), entries)?;
+            let mut map = self.entries(Expected::Of(values), entries)?;
             // Go encodes maps sorted.
             if !map.keys().is_sorted() {
                 map.sort_keys();
             }
             return Ok(Value::Object(map));
         }
-        self.whatever(|place| place.visit_map(entries))
+        self.decode_untyped(|cursor| cursor.visit_map(entries))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Value, A::Error> {
         let of = match self.holds {
-            Holds::Anything | Holds::Object(_) => return self.items(Holds::Anything, items),
-            Holds::Of(of) => of,
+            Expected::Anything | Expected::Object(_) => return self.items(Expected::Anything, items),
+            Expected::Of(of) => of,
         };
         match of.items() {
-            Some(of) => self.items(Holds::Of(of), items),
-            None => self.whatever(|place| place.visit_seq(items)),
+            Some(of) => self.items(Expected::Of(of), items),
+            None => self.decode_untyped(|cursor| cursor.visit_seq(items)),
         }
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(self.fitted(value.into()))
+        Ok(self.coerce(value.into()))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(self.fitted(value.into()))
+        Ok(self.coerce(value.into()))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(self.fitted(value.into()))
+        Ok(self.coerce(value.into()))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(self.fitted(value.into()))
+        Ok(self.coerce(value.into()))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(self.fitted(value.into()))
+        Ok(self.coerce(value.into()))
     }
 
     fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(self.fitted(value.into()))
+        Ok(self.coerce(value.into()))
     }
 
     fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(self.fitted(Value::Null))
+        Ok(self.coerce(Value::Null))
     }
 }
 
-impl Place<'_> {
+impl Cursor<'_> {
     fn fields<'de, A: MapAccess<'de>>(
         self,
         known: &'static Struct,
@@ -338,24 +338,24 @@ impl Place<'_> {
         let Self { path, reader, .. } = self;
         // Few objects have more fields.
         let mut values: Vec<(usize, Value)> = Vec::with_capacity(known.fields.len().min(8));
-        while let Some(key) = entries.next_key_seed(KeyOf(known))? {
+        while let Some(key) = entries.next_key_seed(FieldName(known))? {
             match key {
-                Key::Field(place) => {
-                    let field = &known.fields[place];
+                Key::Field(index) => {
+                    let field = &known.fields[index];
                     let path = Path::Field(&path, field.name);
-                    let again = values.iter().position(|(other, _)| *other == place);
+                    let again = values.iter().position(|(other, _)| *other == index);
                     if again.is_some() {
                         reader.problems.push("duplicate", &path);
                     }
-                    let value = entries.next_value_seed(Place {
-                        holds: Holds::Of(&field.holds),
+                    let value = entries.next_value_seed(Cursor {
+                        holds: Expected::Of(&field.holds),
                         holder: Some(known),
                         path,
                         reader,
                     })?;
                     match again {
                         Some(again) => values[again].1 = value,
-                        None => values.push((place, value)),
+                        None => values.push((index, value)),
                     }
                 }
                 Key::Unknown(key) => {
@@ -364,12 +364,12 @@ impl Place<'_> {
                 }
             }
         }
-        Ok(reader.written(known, values))
+        Ok(reader.encoded(known, values))
     }
 
     fn entries<'de, A: MapAccess<'de>>(
         self,
-        holds: Holds,
+        holds: Expected,
         mut entries: A,
     ) -> Result<Map<String, Value>, A::Error> {
         let Self {
@@ -378,7 +378,7 @@ impl Place<'_> {
         let mut out = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             let before = reader.problems.len();
-            let value = entries.next_value_seed(Place {
+            let value = entries.next_value_seed(Cursor {
                 holds,
                 holder,
                 path: Path::Key(&path, &key),
@@ -396,12 +396,12 @@ impl Place<'_> {
         Ok(out)
     }
 
-    fn items<'de, A: SeqAccess<'de>>(self, holds: Holds, mut items: A) -> Result<Value, A::Error> {
+    fn items<'de, A: SeqAccess<'de>>(self, holds: Expected, mut items: A) -> Result<Value, A::Error> {
         let Self {
             holder, path, reader, ..
         } = self;
         let mut out = Vec::new();
-        while let Some(item) = items.next_element_seed(Place {
+        while let Some(item) = items.next_element_seed(Cursor {
             holds,
             holder,
             path: Path::Item(&path, out.len()),
@@ -413,30 +413,32 @@ impl Place<'_> {
     }
 
     /// Decodes a value before its type is checked.
-    fn whatever<E>(self, read: impl FnOnce(Place<'_>) -> Result<Value, E>) -> Result<Value, E> {
-        let value = read(Place {
-            holds: Holds::Anything,
+    fn decode_untyped<E>(self, read: impl FnOnce(Cursor<'_>) -> Result<Value, E>) -> Result<Value, E> {
+        let value = read(Cursor {
+            holds: Expected::Anything,
             holder: self.holder,
             path: self.path,
             reader: self.reader,
         })?;
-        Ok(self.fitted(value))
+        Ok(self.coerce(value))
     }
 
     /// Returns the value in its encoded form, and records the first value of the wrong type.
-    fn fitted(self, value: Value) -> Value {
-        let Holds::Of(of) = self.holds else { return value };
-        self.fit(of, value).unwrap_or_else(|misfit| {
+    fn coerce(self, value: Value) -> Value {
+        let Expected::Of(of) = self.holds else {
+            return value;
+        };
+        self.coerce_to(of, value).unwrap_or_else(|misfit| {
             self.reader.misfit.get_or_insert(misfit);
             Value::Null
         })
     }
 
-    fn fit(&self, of: &Type, value: Value) -> Result<Value, String> {
+    fn coerce_to(&self, of: &Type, value: Value) -> Result<Value, String> {
         match (&of.shape, value) {
             (Shape::Any, value) => Ok(value),
             (_, Value::Null) => Ok(self.reader.zero(of)),
-            (Shape::Pointer(target), value) => self.fit(target, value),
+            (Shape::Pointer(target), value) => self.coerce_to(target, value),
             (Shape::Text, value @ Value::String(_))
             | (Shape::Duration, value @ Value::String(_))
             | (Shape::Bool, value @ Value::Bool(_))
@@ -455,14 +457,14 @@ impl Place<'_> {
                 };
                 quantity(&value, finest)
             }
-            (_, value) => Err(match self.reader.words {
-                Words::Json => self.json_misfit(of, &value),
-                Words::Unstructured => unstructured_misfit(of, &value),
+            (_, value) => Err(match self.reader.messages {
+                Messages::Json => self.json_type_error(of, &value),
+                Messages::Unstructured => unstructured_type_error(of, &value),
             }),
         }
     }
 
-    fn json_misfit(&self, of: &Type, value: &Value) -> String {
+    fn json_type_error(&self, of: &Type, value: &Value) -> String {
         // A valid number of another type is part of the message.
         let shown = match (&of.shape, value) {
             (Shape::Int32 | Shape::Int64 | Shape::IntOrString, Value::Number(number)) => format!(" {number}"),
@@ -479,7 +481,7 @@ impl Place<'_> {
 }
 
 /// Decodes the name of a field.
-struct KeyOf(&'static Struct);
+struct FieldName(&'static Struct);
 
 enum Key {
     /// Index of the field in its struct.
@@ -487,7 +489,7 @@ enum Key {
     Unknown(String),
 }
 
-impl<'de> DeserializeSeed<'de> for KeyOf {
+impl<'de> DeserializeSeed<'de> for FieldName {
     type Value = Key;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
@@ -495,7 +497,7 @@ impl<'de> DeserializeSeed<'de> for KeyOf {
     }
 }
 
-impl Visitor<'_> for KeyOf {
+impl Visitor<'_> for FieldName {
     type Value = Key;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -503,12 +505,12 @@ impl Visitor<'_> for KeyOf {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-        let place = self.0.fields.iter().position(|field| field.name == name);
-        Ok(place.map_or_else(|| Key::Unknown(name.to_owned()), Key::Field))
+        let index = self.0.fields.iter().position(|field| field.name == name);
+        Ok(index.map_or_else(|| Key::Unknown(name.to_owned()), Key::Field))
     }
 }
 
-fn unstructured_misfit(of: &Type, value: &Value) -> String {
+fn unstructured_type_error(of: &Type, value: &Value) -> String {
     let what = match value {
         Value::Null => "interface",
         Value::Bool(_) => "bool",
@@ -570,15 +572,15 @@ mod tests {
     #[case(json!({"template": {"spec": {"nodeSelector": {"a": 1}}}}), "number into Go struct field PodSpec.spec.template.spec.nodeSelector of type string")]
     #[case(json!({"template": {"spec": {"nodeSelector": ["a"]}}}), "array into Go struct field PodSpec.spec.template.spec.nodeSelector of type map[string]string")]
     #[case(json!({"template": {"spec": {"containers": [{"resources": {"limits": "x"}}]}}}), "string into Go struct field ResourceRequirements.spec.template.spec.containers.resources.limits of type v1.ResourceList")]
-    fn what_does_not_fit_is_said_as_go_says_it(#[case] spec: Value, #[case] words: &str) {
+    fn type_errors_have_the_messages_of_go(#[case] spec: Value, #[case] messages: &str) {
         assert_eq!(
             deployment(&spec).unwrap_err(),
-            format!("json: cannot unmarshal {words}")
+            format!("json: cannot unmarshal {messages}")
         );
     }
 
     #[test]
-    fn fields_come_in_the_order_of_the_struct_and_empty_ones_as_it_says() {
+    fn fields_are_encoded_in_the_order_of_the_struct_and_omitted_if_empty() {
         let spec = json!({"template": {"spec": {"restartPolicy": "", "containers": [{"image": "i", "name": "c", "env": []}]}}, "replicas": 0});
         let object = deployment(&spec).unwrap();
         assert_eq!(
@@ -588,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_come_in_the_order_of_the_text() {
+    fn strict_errors_are_in_the_order_of_the_text() {
         let kind = Catalog::builtin(Version::V1_36)
             .find("apps", "deployments")
             .unwrap();

@@ -83,7 +83,7 @@ mod tests {
     #[rstest]
     #[case("not base64", 3)]
     #[case("abc", 0)]
-    fn base64_is_blamed_where_go_blames_it(#[case] text: &str, #[case] at: usize) {
+    fn base64_errors_have_the_offset_of_go(#[case] text: &str, #[case] at: usize) {
         assert_eq!(
             bytes(text),
             Err(format!("illegal base64 data at input byte {at}"))

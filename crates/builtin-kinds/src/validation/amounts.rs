@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use apimachinery::Version;
 use serde_json::Map;
 
+use super::context::FieldContext;
 use super::formats::qualified_name;
-use super::place::Place;
 use super::pods;
 use crate::error_list::ErrorList;
 use crate::fields::list;
@@ -42,35 +42,35 @@ const MEASURED: [&str; 10] = [
 ];
 
 /// Validates an item of a LimitRange.
-pub(super) fn limit(place: &Place<'_>, found: &mut ErrorList) {
-    let (kind, version) = (place.text("type"), place.version);
-    let at = place.at("type");
+pub(super) fn limit(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (kind, version) = (context.text("type"), context.version);
+    let at = context.at("type");
     let why = qualified_name(kind, version);
     if why.is_empty() && !kind.contains('/') && !matches!(kind, "Container" | "Pod" | "PersistentVolumeClaim")
     {
-        found.invalid(
+        errors.invalid(
             &at,
             &kind.into(),
             "must be a standard limit type or fully qualified",
         );
     }
     for why in why {
-        found.invalid(&at, &kind.into(), &why);
+        errors.invalid(&at, &kind.into(), &why);
     }
-    if place.repeats(&["type"]) {
-        found.duplicate(&at, &kind.into(), "");
+    if context.repeats(&["type"]) {
+        errors.duplicate(&at, &kind.into(), "");
     }
     let none = Map::new();
-    let said = |field: &str| place.value[field].as_object().unwrap_or(&none);
+    let said = |field: &str| context.value[field].as_object().unwrap_or(&none);
     let mut names = BTreeSet::new();
     for field in ["max", "min", "default", "defaultRequest"] {
         if kind == "Pod" && field.starts_with("default") {
             if !said(field).is_empty() {
-                found.forbidden(&place.at(field), "may not be specified when `type` is 'Pod'");
+                errors.forbidden(&context.at(field), "may not be specified when `type` is 'Pod'");
             }
             continue;
         }
-        named(place, field, found);
+        named(context, field, errors);
         names.extend(said(field).keys());
     }
     if kind == "PersistentVolumeClaim"
@@ -79,39 +79,39 @@ pub(super) fn limit(place: &Place<'_>, found: &mut ErrorList) {
             .any(|field| said(field).contains_key("storage"))
     {
         let why = "either minimum or maximum storage value is required, but neither was provided";
-        found.required(&place.at("limits"), why);
+        errors.required(&context.at("limits"), why);
     }
-    named(place, "maxLimitRequestRatio", found);
+    named(context, "maxLimitRequestRatio", errors);
     names.extend(said("maxLimitRequestRatio").keys());
     for name in names {
-        in_order(place, name, found);
+        in_order(context, name, errors);
     }
 }
 
-fn named(place: &Place<'_>, field: &str, found: &mut ErrorList) {
-    for name in place.value[field]
+fn named(context: &FieldContext<'_>, field: &str, errors: &mut ErrorList) {
+    for name in context.value[field]
         .as_object()
         .into_iter()
         .flatten()
         .map(|(name, _)| name)
     {
-        let at = place.at(&format!("{field}[{name}]"));
-        if matches!(place.text("type"), "Container" | "Pod") {
-            pods::resource_name(name, &at, place.version, found);
+        let at = context.at(&format!("{field}[{name}]"));
+        if matches!(context.text("type"), "Container" | "Pod") {
+            pods::resource_name(name, &at, context.version, errors);
         } else {
-            standard_name(name, &at, place.version, found);
+            standard_name(name, &at, context.version, errors);
         }
     }
 }
 
-fn standard_name(name: &str, at: &str, version: Version, found: &mut ErrorList) -> bool {
+fn standard_name(name: &str, at: &str, version: Version, errors: &mut ErrorList) -> bool {
     let mut why = qualified_name(name, version);
     let known = name == "storage" || is_quota(name);
     if why.is_empty() && !name.contains('/') && !known {
         why.push("must be a standard resource type or fully qualified".to_owned());
     }
     for why in &why {
-        found.invalid(at, &name.into(), why);
+        errors.invalid(at, &name.into(), why);
     }
     why.is_empty()
 }
@@ -124,10 +124,10 @@ fn is_quota(name: &str) -> bool {
 }
 
 /// Validates that minimum, defaults and maximum of one resource are in ascending order.
-fn in_order(place: &Place<'_>, name: &str, found: &mut ErrorList) {
+fn in_order(context: &FieldContext<'_>, name: &str, errors: &mut ErrorList) {
     let said = |field: &str| {
-        let pod = place.text("type") == "Pod" && field.starts_with("default");
-        place.value[field][name].as_str().filter(|_| !pod)
+        let pod = context.text("type") == "Pod" && field.starts_with("default");
+        context.value[field][name].as_str().filter(|_| !pod)
     };
     let mut more =
         |field: &str, shown: Option<&str>, (what, one): (&str, &str), (than, other): (&str, &str)| {
@@ -136,7 +136,7 @@ fn in_order(place: &Place<'_>, name: &str, found: &mut ErrorList) {
             {
                 let why = format!("{what} {one} is greater than {than} {other}");
                 let shown = shown.and_then(said).unwrap_or(one);
-                found.invalid(&place.at(&format!("{field}[{name}]")), &shown.into(), &why);
+                errors.invalid(&context.at(&format!("{field}[{name}]")), &shown.into(), &why);
             }
         };
     more("min", None, ("min value", "min"), ("max value", "max"));
@@ -174,18 +174,18 @@ fn in_order(place: &Place<'_>, name: &str, found: &mut ErrorList) {
     if let Some(ratio) =
         said("maxLimitRequestRatio").filter(|ratio| types::amount(ratio) < types::amount("1"))
     {
-        let at = place.at(&format!("maxLimitRequestRatio[{name}]"));
-        found.invalid(&at, &ratio.into(), &format!("ratio {ratio} is less than 1"));
+        let at = context.at(&format!("maxLimitRequestRatio[{name}]"));
+        errors.invalid(&at, &ratio.into(), &format!("ratio {ratio} is less than 1"));
     }
 }
 
 /// Validates the hard limits and scopes of a ResourceQuota.
-pub(super) fn quota(place: &Place<'_>, found: &mut ErrorList) {
-    for (name, amount) in place.value["hard"].as_object().into_iter().flatten() {
-        let at = place.at(&format!("hard[{name}]"));
-        standard_name(name, &at, place.version, found);
+pub(super) fn quota(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    for (name, amount) in context.value["hard"].as_object().into_iter().flatten() {
+        let at = context.at(&format!("hard[{name}]"));
+        standard_name(name, &at, context.version, errors);
         if !name.contains('/') && !is_quota(name) {
-            found.invalid(
+            errors.invalid(
                 &at,
                 &name.as_str().into(),
                 "must be a standard resource for quota",
@@ -193,10 +193,10 @@ pub(super) fn quota(place: &Place<'_>, found: &mut ErrorList) {
         }
         let much = types::amount(amount.as_str().unwrap_or_default());
         if much < 0 {
-            found.invalid(&at, amount, "must be greater than or equal to 0");
+            errors.invalid(&at, amount, "must be greater than or equal to 0");
         }
         if COUNTED.contains(&name.as_str()) && much % types::amount("1") != 0 {
-            found.invalid(&at, amount, "must be an integer");
+            errors.invalid(&at, amount, "must be an integer");
         }
     }
     const SCOPES: [&str; 7] = [
@@ -208,10 +208,10 @@ pub(super) fn quota(place: &Place<'_>, found: &mut ErrorList) {
         "Terminating",
         "VolumeAttributesClass",
     ];
-    let scopes = list(place.value, "scopes");
+    let scopes = list(context.value, "scopes");
     for scope in scopes {
         if !scope.as_str().is_some_and(|scope| SCOPES.contains(&scope)) {
-            found.invalid(&place.at("scopes"), &scopes.into(), "unsupported scope");
+            errors.invalid(&context.at("scopes"), &scopes.into(), "unsupported scope");
         }
     }
 }

@@ -12,22 +12,22 @@ use crate::types;
 use crate::types::Struct;
 
 /// Validates the update from `old` to `object`; both are complete.
-pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut ErrorList) {
+pub(super) fn check(known: &Struct, object: &Value, old: &Value, errors: &mut ErrorList) {
     let (spec, old_spec) = (&object["spec"], &old["spec"]);
     match known.name {
-        "core/v1.Pod" => pod(spec, old_spec, found),
-        "core/v1.ConfigMap" => sealed(object, old, &["data", "binaryData"], found),
+        "core/v1.Pod" => pod(spec, old_spec, errors),
+        "core/v1.ConfigMap" => sealed(object, old, &["data", "binaryData"], errors),
         "core/v1.Secret" => {
-            immutable("type", &object["type"], &old["type"], found);
-            sealed(object, old, &["data"], found);
+            immutable("type", &object["type"], &old["type"], errors);
+            sealed(object, old, &["data"], errors);
         }
-        "core/v1.PersistentVolumeClaim" => claim(object, old, found),
-        "core/v1.Service" => addresses(spec, old_spec, found),
+        "core/v1.PersistentVolumeClaim" => claim(object, old, errors),
+        "core/v1.Service" => addresses(spec, old_spec, errors),
         "apps/v1.Deployment" | "apps/v1.ReplicaSet" | "apps/v1.DaemonSet" => {
-            immutable("spec.selector", &spec["selector"], &old_spec["selector"], found);
+            immutable("spec.selector", &spec["selector"], &old_spec["selector"], errors);
         }
-        "apps/v1.StatefulSet" => stateful_set(spec, old_spec, found),
-        "batch/v1.Job" => job(spec, old_spec, found),
+        "apps/v1.StatefulSet" => stateful_set(spec, old_spec, errors),
+        "batch/v1.Job" => job(spec, old_spec, errors),
         "rbac/v1.RoleBinding" | "rbac/v1.ClusterRoleBinding" => {
             let role = &object["roleRef"];
             if role != &old["roleRef"] {
@@ -36,13 +36,13 @@ pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut Err
                     "Kind": role["kind"],
                     "Name": role["name"],
                 });
-                found.invalid("roleRef", &shown, "cannot change roleRef");
+                errors.invalid("roleRef", &shown, "cannot change roleRef");
             }
         }
         "storage/v1.StorageClass" => {
             for field in ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"] {
                 if object[field] != old[field] {
-                    found.forbidden(field, "updates to provisioner are forbidden.");
+                    errors.forbidden(field, "updates to provisioner are forbidden.");
                 }
             }
         }
@@ -50,30 +50,30 @@ pub(super) fn check(known: &Struct, object: &Value, old: &Value, found: &mut Err
     }
 }
 
-fn immutable(path: &str, value: &Value, old: &Value, found: &mut ErrorList) {
+fn immutable(path: &str, value: &Value, old: &Value, errors: &mut ErrorList) {
     if value != old {
-        found.invalid(path, value, IMMUTABLE);
+        errors.invalid(path, value, IMMUTABLE);
     }
 }
 
 /// Validates that an object with `immutable` set keeps it, and the fields `fields`.
-fn sealed(object: &Value, old: &Value, fields: &[&str], found: &mut ErrorList) {
+fn sealed(object: &Value, old: &Value, fields: &[&str], errors: &mut ErrorList) {
     if old["immutable"] != true {
         return;
     }
     let why = "field is immutable when `immutable` is set";
     if object["immutable"] != true {
-        found.forbidden("immutable", why);
+        errors.forbidden("immutable", why);
     }
     for field in fields.iter().filter(|field| object[**field] != old[**field]) {
-        found.forbidden(field, why);
+        errors.forbidden(field, why);
     }
 }
 
-fn pod(spec: &Value, old: &Value, found: &mut ErrorList) {
+fn pod(spec: &Value, old: &Value, errors: &mut ErrorList) {
     for field in ["containers", "initContainers"] {
         if list(spec, field).len() != list(old, field).len() {
-            found.forbidden(
+            errors.forbidden(
                 &format!("spec.{field}"),
                 "pod updates may not add or remove containers",
             );
@@ -84,10 +84,10 @@ fn pod(spec: &Value, old: &Value, found: &mut ErrorList) {
     let at = "spec.activeDeadlineSeconds";
     match (deadline(spec), deadline(old)) {
         (Some(new), Some(old)) if new > old => {
-            found.invalid(at, &new.into(), "must be less than or equal to previous value");
+            errors.invalid(at, &new.into(), "must be less than or equal to previous value");
             return;
         }
-        (None, Some(_)) => found.invalid(
+        (None, Some(_)) => errors.invalid(
             at,
             &Value::Null,
             "must not update from a positive integer to nil value",
@@ -96,7 +96,7 @@ fn pod(spec: &Value, old: &Value, found: &mut ErrorList) {
     }
     // kube-apiserver appends a diff of its internal structs.
     if fixed(spec, old) != fixed(old, old) {
-        found.forbidden(
+        errors.forbidden(
             "spec",
             "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
              `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
@@ -106,7 +106,7 @@ fn pod(spec: &Value, old: &Value, found: &mut ErrorList) {
 }
 
 /// Validates an update of ephemeral containers: existing ones must not change.
-pub(super) fn ephemeral_containers(object: &Value, old: &Value, found: &mut ErrorList) {
+pub(super) fn ephemeral_containers(object: &Value, old: &Value, errors: &mut ErrorList) {
     let containers = list(&object["spec"], "ephemeralContainers");
     for before in list(&old["spec"], "ephemeralContainers") {
         let name = before["name"].as_str().unwrap_or_default();
@@ -115,12 +115,12 @@ pub(super) fn ephemeral_containers(object: &Value, old: &Value, found: &mut Erro
             .iter()
             .find(|container| container["name"] == before["name"])
         {
-            None => found.forbidden(
+            None => errors.forbidden(
                 "spec.ephemeralContainers",
                 &format!("{what} may not be removed\n"),
             ),
             // kube-apiserver appends a diff of its internal structs.
-            Some(now) if now != before => found.forbidden(
+            Some(now) if now != before => errors.forbidden(
                 "spec.ephemeralContainers",
                 &format!("{what} may not be changed\n"),
             ),
@@ -153,7 +153,7 @@ fn fixed(spec: &Value, old: &Value) -> Map<String, Value> {
 
 /// Validates an update of a claim: immutable, except for its volume and, once bound, a larger request and its attributes
 /// class.
-fn claim(object: &Value, old: &Value, found: &mut ErrorList) {
+fn claim(object: &Value, old: &Value, errors: &mut ErrorList) {
     let (spec, was) = (&object["spec"], &old["spec"]);
     let bound = object["status"]["phase"] == "Bound";
     let fixed = |spec: &Value| {
@@ -170,7 +170,7 @@ fn claim(object: &Value, old: &Value, found: &mut ErrorList) {
     };
     // kube-apiserver appends a diff of its internal structs.
     if fixed(spec) != fixed(was) {
-        found.forbidden(
+        errors.forbidden(
             "spec",
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
         );
@@ -181,23 +181,23 @@ fn claim(object: &Value, old: &Value, found: &mut ErrorList) {
         amount(&was["resources"]["requests"]),
     );
     if bound && wanted < wanted_before && wanted < amount(&old["status"]["capacity"]) {
-        found.forbidden(
+        errors.forbidden(
             "spec.resources.requests.storage",
             "field can not be less than status.capacity",
         );
     }
-    immutable("volumeMode", &spec["volumeMode"], &was["volumeMode"], found);
+    immutable("volumeMode", &spec["volumeMode"], &was["volumeMode"], errors);
 }
 
 /// Validates that a service keeps its primary cluster IP.
-fn addresses(spec: &Value, old: &Value, found: &mut ErrorList) {
+fn addresses(spec: &Value, old: &Value, errors: &mut ErrorList) {
     let named = |spec: &Value| spec["type"] == "ExternalName";
     let first = |spec: &Value| spec["clusterIPs"][0].as_str().unwrap_or_default().to_owned();
     if named(spec) || named(old) || first(old).is_empty() {
         return;
     }
     if first(spec) != first(old) {
-        found.invalid(
+        errors.invalid(
             "spec.clusterIPs[0]",
             &spec["clusterIPs"],
             "may not change once set",
@@ -205,7 +205,7 @@ fn addresses(spec: &Value, old: &Value, found: &mut ErrorList) {
     }
 }
 
-fn stateful_set(spec: &Value, old: &Value, found: &mut ErrorList) {
+fn stateful_set(spec: &Value, old: &Value, errors: &mut ErrorList) {
     const MUTABLE: [&str; 7] = [
         "replicas",
         "ordinals",
@@ -223,7 +223,7 @@ fn stateful_set(spec: &Value, old: &Value, found: &mut ErrorList) {
             .collect::<Map<_, _>>()
     };
     if fixed(spec) != fixed(old) {
-        found.forbidden(
+        errors.forbidden(
             "spec",
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
              'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
@@ -231,7 +231,7 @@ fn stateful_set(spec: &Value, old: &Value, found: &mut ErrorList) {
     }
 }
 
-fn job(spec: &Value, old: &Value, found: &mut ErrorList) {
+fn job(spec: &Value, old: &Value, errors: &mut ErrorList) {
     // An indexed job can be scaled by changing completions and parallelism together.
     let elastic = spec["completionMode"] == "Indexed" && spec["completions"] == spec["parallelism"];
     if !elastic {
@@ -239,13 +239,13 @@ fn job(spec: &Value, old: &Value, found: &mut ErrorList) {
             "spec.completions",
             &spec["completions"],
             &old["completions"],
-            found,
+            errors,
         );
     }
-    immutable("spec.selector", &spec["selector"], &old["selector"], found);
+    immutable("spec.selector", &spec["selector"], &old["selector"], errors);
     // The scheduling fields of a suspended job's template are mutable.
     if old["suspend"] != true {
-        immutable("spec.template", &spec["template"], &old["template"], found);
+        immutable("spec.template", &spec["template"], &old["template"], errors);
     }
     for field in [
         "completionMode",
@@ -253,6 +253,6 @@ fn job(spec: &Value, old: &Value, found: &mut ErrorList) {
         "backoffLimitPerIndex",
         "managedBy",
     ] {
-        immutable(&format!("spec.{field}"), &spec[field], &old[field], found);
+        immutable(&format!("spec.{field}"), &spec[field], &old[field], errors);
     }
 }

@@ -11,11 +11,11 @@ use crate::fields::{below, list};
 use crate::types::Struct;
 
 /// Validates a struct and everything below it.
-pub(super) type Walk = fn(&'static Struct, &Place<'_>, &mut ErrorList);
+pub(super) type Walk = fn(&'static Struct, &FieldContext<'_>, &mut ErrorList);
 
 /// A struct in an object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct FieldContext<'a> {
     pub(super) value: &'a Value,
     /// Field path, as in error messages.
     pub(super) path: &'a str,
@@ -34,7 +34,7 @@ pub(super) struct Place<'a> {
     pub(super) walk: Walk,
 }
 
-impl<'a> Place<'a> {
+impl<'a> FieldContext<'a> {
     /// Returns the context of an object.
     pub(super) fn of(object: &'a Value, kind: &'static str, version: Version, indexes: &'a Indexes) -> Self {
         Self {
@@ -52,13 +52,13 @@ impl<'a> Place<'a> {
     }
 
     /// Sets the function that [`Self::check`] calls; without it nothing is checked.
-    pub(super) fn walked_by(self, walk: Walk) -> Self {
+    pub(super) fn with_walk(self, walk: Walk) -> Self {
         Self { walk, ..self }
     }
 
     /// Validates this struct and everything below it.
-    pub(super) fn check(&self, known: &'static Struct, found: &mut ErrorList) {
-        (self.walk)(known, self, found);
+    pub(super) fn check(&self, known: &'static Struct, errors: &mut ErrorList) {
+        (self.walk)(known, self, errors);
     }
 
     /// Returns the path of one of its fields.

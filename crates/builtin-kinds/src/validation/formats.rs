@@ -75,14 +75,14 @@ const A_NAME_PART: &str = "name part must consist of alphanumeric characters, '-
                            validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
 /// Validates a value.
-pub(super) fn check(format: Format, value: &Value, path: &str, version: Version, found: &mut ErrorList) {
+pub(super) fn check(format: Format, value: &Value, path: &str, version: Version, errors: &mut ErrorList) {
     let text = value.as_str().unwrap_or_default();
     let number = value.as_i64().unwrap_or_default();
     let unless =
         |fits: bool, why: &str| -> Vec<String> { (!fits).then(|| why.to_owned()).into_iter().collect() };
     let why = match format {
-        Format::Labels => return labels(value.as_object(), path, version, found),
-        Format::Annotations => return annotations(value.as_object(), path, version, found),
+        Format::Labels => return labels(value.as_object(), path, version, errors),
+        Format::Annotations => return annotations(value.as_object(), path, version, errors),
         Format::Label => label(text),
         Format::Subdomain => subdomain(text),
         Format::PathSegment => path_segment(text),
@@ -136,7 +136,7 @@ pub(super) fn check(format: Format, value: &Value, path: &str, version: Version,
         Format::TimeZone => zones::faults(text),
     };
     for why in why {
-        found.invalid(path, value, &why);
+        errors.invalid(path, value, &why);
     }
 }
 
@@ -145,14 +145,14 @@ pub(super) fn labels(
     labels: Option<&Map<String, Value>>,
     path: &str,
     version: Version,
-    found: &mut ErrorList,
+    errors: &mut ErrorList,
 ) {
     for (key, value) in labels.into_iter().flatten() {
         for why in qualified_name(key, version) {
-            found.invalid(path, &key.as_str().into(), &why);
+            errors.invalid(path, &key.as_str().into(), &why);
         }
         for why in label_value(value.as_str().unwrap_or_default(), version) {
-            found.invalid(path, value, &why);
+            errors.invalid(path, value, &why);
         }
     }
 }
@@ -165,18 +165,18 @@ pub(super) fn annotations(
     annotations: Option<&Map<String, Value>>,
     path: &str,
     version: Version,
-    found: &mut ErrorList,
+    errors: &mut ErrorList,
 ) {
     let mut total = 0;
     for (key, value) in annotations.into_iter().flatten() {
         // Upper-case letters are allowed in keys.
         for why in qualified_name(&key.to_ascii_lowercase(), version) {
-            found.invalid(path, &key.as_str().into(), &why);
+            errors.invalid(path, &key.as_str().into(), &why);
         }
         total += key.len() + value.as_str().unwrap_or_default().len();
     }
     if total > ANNOTATIONS_MAX {
-        found.too_long(path, ANNOTATIONS_MAX);
+        errors.too_long(path, ANNOTATIONS_MAX);
     }
 }
 

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_and_the_last_of_equal_items_are_found() {
+    fn first_and_last_of_equal_items_are_found() {
         let object = json!({ "items": [{ "a": { "b": 1 } }, { "a": { "b": 2 } }, { "a": { "b": 1 } }, {}] });
         let list = object["items"].as_array().expect("a list");
         let indexes = Indexes::default();

@@ -15,7 +15,13 @@ use crate::naming;
 const SERVER_OWNED: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
 
 /// Validates the metadata of a new object of this name.
-pub(super) fn new(kind: &ApiResource, metadata: &Value, name: &str, version: Version, found: &mut ErrorList) {
+pub(super) fn new(
+    kind: &ApiResource,
+    metadata: &Value,
+    name: &str,
+    version: Version,
+    errors: &mut ErrorList,
+) {
     let prefix = metadata["generateName"].as_str().unwrap_or_default();
     if !prefix.is_empty() {
         // The generated suffix begins with a letter.
@@ -24,25 +30,25 @@ pub(super) fn new(kind: &ApiResource, metadata: &Value, name: &str, version: Ver
             None => prefix.to_owned(),
         };
         for why in naming::problems(kind.names, version, &whole) {
-            found.invalid("metadata.generateName", &prefix.into(), &why);
+            errors.invalid("metadata.generateName", &prefix.into(), &why);
         }
     }
     if name.is_empty() {
-        found.required("metadata.name", "name or generateName is required");
+        errors.required("metadata.name", "name or generateName is required");
     } else {
         for why in naming::problems(kind.names, version, name) {
-            found.invalid("metadata.name", &name.into(), &why);
+            errors.invalid("metadata.name", &name.into(), &why);
         }
     }
     if let Some(negative) = metadata["generation"].as_i64().filter(|number| *number < 0) {
-        found.invalid(
+        errors.invalid(
             "metadata.generation",
             &negative.into(),
             "must be greater than or equal to 0",
         );
     }
-    common(metadata, version, found);
-    finalizers(kind, metadata, version, found);
+    common(metadata, version, errors);
+    finalizers(kind, metadata, version, errors);
 }
 
 /// Validates an update of metadata.
@@ -51,17 +57,17 @@ pub(super) fn changed(
     metadata: &Value,
     old: &Value,
     version: Version,
-    found: &mut ErrorList,
+    errors: &mut ErrorList,
 ) {
     let uid = &metadata["uid"];
     if uid.as_str().is_some_and(|uid| !uid.is_empty()) && uid != &old["uid"] {
-        found.invalid("metadata.uid", uid, IMMUTABLE);
+        errors.invalid("metadata.uid", uid, IMMUTABLE);
     }
     for field in SERVER_OWNED {
         let value = &metadata[field];
         // Omitting it keeps the value.
         if !value.is_null() && value != &old[field] {
-            found.invalid(&format!("metadata.{field}"), value, IMMUTABLE);
+            errors.invalid(&format!("metadata.{field}"), value, IMMUTABLE);
         }
     }
     let mut fresh = ErrorList::default();
@@ -70,19 +76,19 @@ pub(super) fn changed(
     let mut before = ErrorList::default();
     common(old, version, &mut before);
     finalizers(kind, old, version, &mut before);
-    found.extend_with_new(fresh.into_causes(), &before.into_causes());
+    errors.extend_with_new(fresh.into_causes(), &before.into_causes());
 }
 
 /// Error text for an immutable field.
 pub(super) const IMMUTABLE: &str = "field is immutable";
 
-fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
-    labels(metadata["labels"].as_object(), "metadata.labels", version, found);
+fn common(metadata: &Value, version: Version, errors: &mut ErrorList) {
+    labels(metadata["labels"].as_object(), "metadata.labels", version, errors);
     annotations(
         metadata["annotations"].as_object(),
         "metadata.annotations",
         version,
-        found,
+        errors,
     );
     let owners = list(metadata, "ownerReferences");
     let at = "metadata.ownerReferences";
@@ -96,7 +102,7 @@ fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
         };
         if version_of.is_empty() {
             let sent = text("apiVersion").into();
-            found.invalid(&format!("{at}.apiVersion"), &sent, "version must not be empty");
+            errors.invalid(&format!("{at}.apiVersion"), &sent, "version must not be empty");
         }
         for field in ["kind", "name", "uid"] {
             if text(field).is_empty() {
@@ -105,11 +111,11 @@ fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
                 } else {
                     format!("{field} must not be empty")
                 };
-                found.invalid(&format!("{at}.{field}"), &"".into(), &why);
+                errors.invalid(&format!("{at}.{field}"), &"".into(), &why);
             }
         }
         if (text("apiVersion"), text("kind")) == ("v1", "Event") {
-            found.invalid(at, owner, "/v1, Kind=Event is disallowed from being an owner");
+            errors.invalid(at, owner, "/v1, Kind=Event is disallowed from being an owner");
         }
         if owner["controller"] == true {
             let this = format!("{}/{}", text("kind"), text("name"));
@@ -118,7 +124,7 @@ fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                      {this}"
                 );
-                found.invalid(at, &metadata["ownerReferences"], &why);
+                errors.invalid(at, &metadata["ownerReferences"], &why);
             } else {
                 controller = Some(this);
             }
@@ -126,7 +132,7 @@ fn common(metadata: &Value, version: Version, found: &mut ErrorList) {
     }
 }
 
-fn finalizers(kind: &ApiResource, metadata: &Value, version: Version, found: &mut ErrorList) {
+fn finalizers(kind: &ApiResource, metadata: &Value, version: Version, errors: &mut ErrorList) {
     let names: Vec<&str> = list(metadata, "finalizers")
         .iter()
         .filter_map(Value::as_str)
@@ -134,7 +140,7 @@ fn finalizers(kind: &ApiResource, metadata: &Value, version: Version, found: &mu
     let at = "metadata.finalizers";
     for name in &names {
         for why in qualified_name(name, version) {
-            found.invalid(at, &(*name).into(), &why);
+            errors.invalid(at, &(*name).into(), &why);
         }
     }
     if ["orphan", "foregroundDeletion"]
@@ -142,12 +148,12 @@ fn finalizers(kind: &ApiResource, metadata: &Value, version: Version, found: &mu
         .all(|name| names.contains(name))
     {
         let why = "finalizer orphan and foregroundDeletion cannot be both set";
-        found.invalid(at, &metadata["finalizers"], why);
+        errors.invalid(at, &metadata["finalizers"], why);
     }
     for (nth, name) in names.iter().enumerate() {
         let standard = matches!(*name, "kubernetes" | "orphan" | "foregroundDeletion");
         if !kind.custom && !standard && !name.contains('/') {
-            found.invalid(
+            errors.invalid(
                 &format!("{at}[{nth}]"),
                 &(*name).into(),
                 "name is neither a standard finalizer name nor is it fully qualified",

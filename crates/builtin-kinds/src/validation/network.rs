@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use apimachinery::Version;
 use serde_json::{Value, json};
 
+use super::context::FieldContext;
 use super::formats::{self, Format, cidr, service_name};
-use super::place::Place;
 use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::naming::{label, subdomain};
@@ -15,15 +15,15 @@ use crate::naming::{label, subdomain};
 const AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 /// Validates the address fields of a service by its type.
-pub(super) fn service_addresses(place: &Place<'_>, found: &mut ErrorList) {
-    let spec = &place.value["spec"];
+pub(super) fn service_addresses(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let spec = &context.value["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     let headless = is_headless(spec);
     if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
-        found.required("spec.ports", "");
+        errors.required("spec.ports", "");
     }
     match kind {
-        "LoadBalancer" | "NodePort" if headless => found.invalid(
+        "LoadBalancer" | "NodePort" if headless => errors.invalid(
             "spec.clusterIPs[0]",
             &"None".into(),
             &format!("may not be set to 'None' for {kind} services"),
@@ -33,7 +33,7 @@ pub(super) fn service_addresses(place: &Place<'_>, found: &mut ErrorList) {
                 // `clusterIPs[0]` and `clusterIP` are the same value.
                 let said = !spec[field].is_null() || field == "clusterIPs" && !spec["clusterIP"].is_null();
                 if said {
-                    found.forbidden(
+                    errors.forbidden(
                         &format!("spec.{field}"),
                         "may not be set for ExternalName services",
                     );
@@ -41,10 +41,10 @@ pub(super) fn service_addresses(place: &Place<'_>, found: &mut ErrorList) {
             }
             let at = "spec.externalName";
             match spec["externalName"].as_str().unwrap_or_default() {
-                "" => found.required(at, ""),
+                "" => errors.required(at, ""),
                 name => {
                     for why in subdomain(name.strip_suffix('.').unwrap_or(name)) {
-                        found.invalid(at, &name.into(), &why);
+                        errors.invalid(at, &name.into(), &why);
                     }
                 }
             }
@@ -58,50 +58,50 @@ fn is_headless(spec: &Value) -> bool {
 }
 
 /// Validates session affinity, IP families and cluster IPs of a service.
-pub(super) fn cluster_ips(place: &Place<'_>, found: &mut ErrorList) {
-    let timeout = &place.value["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
-    if place.text("sessionAffinity") == "ClientIP"
+pub(super) fn cluster_ips(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let timeout = &context.value["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"];
+    if context.text("sessionAffinity") == "ClientIP"
         && timeout
             .as_i64()
             .is_some_and(|seconds| !(1..=86_400).contains(&seconds))
     {
-        found.invalid(
-            &place.at("sessionAffinityConfig.clientIP.timeoutSeconds"),
+        errors.invalid(
+            &context.at("sessionAffinityConfig.clientIP.timeoutSeconds"),
             timeout,
             "must be greater than 0 and less than 86400",
         );
     }
-    let policy = &place.value["ipFamilyPolicy"];
+    let policy = &context.value["ipFamilyPolicy"];
     let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
     if policy.as_str().is_some_and(|policy| !policies.contains(&policy)) {
-        found.unsupported(&place.at("ipFamilyPolicy"), policy, &policies);
+        errors.unsupported(&context.at("ipFamilyPolicy"), policy, &policies);
     }
-    for (nth, family) in place.list("ipFamilies").iter().enumerate() {
+    for (nth, family) in context.list("ipFamilies").iter().enumerate() {
         if family != "IPv4" && family != "IPv6" {
-            found.unsupported(
-                &place.at(&format!("ipFamilies[{nth}]")),
+            errors.unsupported(
+                &context.at(&format!("ipFamilies[{nth}]")),
                 family,
                 &["IPv4", "IPv6"],
             );
         }
     }
-    for (nth, address) in place.list("clusterIPs").iter().enumerate() {
+    for (nth, address) in context.list("clusterIPs").iter().enumerate() {
         let text = address.as_str().unwrap_or_default();
         if !matches!(text, "" | "None") && text.parse::<IpAddr>().is_err() {
-            found.invalid(&place.at(&format!("clusterIPs[{nth}]")), address, AN_IP);
+            errors.invalid(&context.at(&format!("clusterIPs[{nth}]")), address, AN_IP);
         }
     }
 }
 
 /// Validates the fields of a service that need a certain type.
-pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
-    let spec = &place.value["spec"];
+pub(super) fn service_types(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let spec = &context.value["spec"];
     let kind = spec["type"].as_str().unwrap_or_default();
     let ports = list(spec, "ports");
     if kind == "ClusterIP" {
         for (nth, port) in ports.iter().enumerate() {
             if port["nodePort"].as_i64().is_some_and(|port| port != 0) {
-                found.forbidden(
+                errors.forbidden(
                     &format!("spec.ports[{nth}].nodePort"),
                     "may not be used when `type` is 'ClusterIP'",
                 );
@@ -119,7 +119,7 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
                 "TargetPort": 0,
                 "NodePort": 0,
             });
-            found.duplicate(&format!("spec.ports[{nth}]"), &shown, "");
+            errors.duplicate(&format!("spec.ports[{nth}]"), &shown, "");
         }
     }
     for (nth, range) in list(spec, "loadBalancerSourceRanges").iter().enumerate() {
@@ -127,8 +127,8 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
             Format::Cidr,
             range,
             &format!("spec.LoadBalancerSourceRanges[{nth}]"),
-            place.version,
-            found,
+            context.version,
+            errors,
         );
     }
     if kind != "LoadBalancer" {
@@ -140,7 +140,7 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
             .filter(|(_, field)| !spec[*field].is_null())
         {
             let at = format!("spec.{shown}");
-            found.forbidden(&at, "may only be used when `type` is 'LoadBalancer'");
+            errors.forbidden(&at, "may only be used when `type` is 'LoadBalancer'");
         }
     }
     let external = &spec["externalTrafficPolicy"];
@@ -149,10 +149,10 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
     let reachable = matches!(kind, "NodePort" | "LoadBalancer") || !list(spec, "externalIPs").is_empty();
     match external.as_str() {
         Some(policy) if reachable && !policies.contains(&policy) => {
-            found.unsupported(at, external, &policies);
+            errors.unsupported(at, external, &policies);
         }
         Some(_) if !reachable => {
-            found.invalid(at, external, "may only be set for externally-accessible services");
+            errors.invalid(at, external, "may only be set for externally-accessible services");
         }
         Some(_) | None => {}
     }
@@ -160,62 +160,62 @@ pub(super) fn service_types(place: &Place<'_>, found: &mut ErrorList) {
     let checked = &spec["healthCheckNodePort"];
     if checked.as_i64().is_some_and(|port| port != 0) && !asked {
         let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-        found.invalid("spec.healthCheckNodePort", checked, why);
+        errors.invalid("spec.healthCheckNodePort", checked, why);
     }
     let internal = &spec["internalTrafficPolicy"];
     if internal
         .as_str()
         .is_some_and(|policy| !policies.contains(&policy))
     {
-        found.unsupported("spec.internalTrafficPolicy", internal, &policies);
+        errors.unsupported("spec.internalTrafficPolicy", internal, &policies);
     }
     let distribution = &spec["trafficDistribution"];
     let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-    let known = if place.version >= Version::V1_34 {
+    let known = if context.version >= Version::V1_34 {
         &known[..]
     } else {
         &known[..1]
     };
     if distribution.as_str().is_some_and(|text| !known.contains(&text)) {
-        found.unsupported("spec.trafficDistribution", distribution, known);
+        errors.unsupported("spec.trafficDistribution", distribution, known);
     }
 }
 
 /// Validates a port of a service; several ports need names.
-pub(super) fn service_port(place: &Place<'_>, found: &mut ErrorList) {
-    let name = place.text("name");
-    let at = place.at("name");
+pub(super) fn service_port(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let name = context.text("name");
+    let at = context.at("name");
     if name.is_empty() {
-        if list(&place.root["spec"], "ports").len() > 1 {
-            found.required(&at, "");
+        if list(&context.root["spec"], "ports").len() > 1 {
+            errors.required(&at, "");
         }
         return;
     }
     for why in label(name) {
-        found.invalid(&at, &name.into(), &why);
+        errors.invalid(&at, &name.into(), &why);
     }
-    if place.repeats(&["name"]) {
-        found.duplicate(&at, &name.into(), "");
+    if context.repeats(&["name"]) {
+        errors.duplicate(&at, &name.into(), "");
     }
 }
 
-pub(super) fn routed(place: &Place<'_>, found: &mut ErrorList) {
-    if place.list("rules").is_empty() && place.value["defaultBackend"].is_null() {
-        found.invalid(
-            place.path,
+pub(super) fn routed(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    if context.list("rules").is_empty() && context.value["defaultBackend"].is_null() {
+        errors.invalid(
+            context.path,
             &Value::Null,
             "either `defaultBackend` or `rules` must be specified",
         );
     }
 }
 
-pub(super) fn ingress_path(place: &Place<'_>, found: &mut ErrorList) {
-    let path = place.text("path");
-    let kind = place.text("pathType");
-    let at = place.at("path");
-    let mut invalid = |why: &str| found.invalid(&at, &path.into(), why);
+pub(super) fn ingress_path(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let path = context.text("path");
+    let kind = context.text("pathType");
+    let at = context.at("path");
+    let mut invalid = |why: &str| errors.invalid(&at, &path.into(), why);
     match kind {
-        "" => return found.required(&place.at("pathType"), "pathType must be specified"),
+        "" => return errors.required(&context.at("pathType"), "pathType must be specified"),
         "Exact" | "Prefix" => {
             if !path.starts_with('/') {
                 invalid("must be an absolute path");
@@ -238,32 +238,32 @@ pub(super) fn ingress_path(place: &Place<'_>, found: &mut ErrorList) {
         }
         _ => {
             let known = ["Exact", "ImplementationSpecific", "Prefix"];
-            found.unsupported(&place.at("pathType"), &kind.into(), &known);
+            errors.unsupported(&context.at("pathType"), &kind.into(), &known);
         }
     }
-    backend_at(&place.value["backend"], &place.at("backend"), place, found);
+    backend_at(&context.value["backend"], &context.at("backend"), context, errors);
 }
 
-pub(super) fn backend(place: &Place<'_>, found: &mut ErrorList) {
-    if place.value.is_object() {
-        backend_at(place.value, place.path, place, found);
+pub(super) fn backend(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    if context.value.is_object() {
+        backend_at(context.value, context.path, context, errors);
     }
 }
 
-fn backend_at(backend: &Value, path: &str, place: &Place<'_>, found: &mut ErrorList) {
+fn backend_at(backend: &Value, path: &str, context: &FieldContext<'_>, errors: &mut ErrorList) {
     let service = &backend["service"];
     match (service.is_null(), backend["resource"].is_null()) {
-        (true, true) => found.invalid(path, &"".into(), "resource or service backend is required"),
-        (false, false) => found.invalid(path, &"".into(), "cannot set both resource and service backends"),
+        (true, true) => errors.invalid(path, &"".into(), "resource or service backend is required"),
+        (false, false) => errors.invalid(path, &"".into(), "cannot set both resource and service backends"),
         (true, false) => {}
         (false, true) => {
             let name = service["name"].as_str().unwrap_or_default();
             let at = format!("{path}.service.name");
             if name.is_empty() {
-                found.required(&at, "");
+                errors.required(&at, "");
             } else {
-                for why in service_name(name, place.version) {
-                    found.invalid(&at, &name.into(), &why);
+                for why in service_name(name, context.version) {
+                    errors.invalid(&at, &name.into(), &why);
                 }
             }
             let port = &service["port"];
@@ -271,49 +271,55 @@ fn backend_at(backend: &Value, path: &str, place: &Place<'_>, found: &mut ErrorL
             let numbered = port["number"].as_i64().is_some_and(|number| number != 0);
             let at = |field: &str| format!("{path}.service.port.{field}");
             match (named, numbered) {
-                (true, true) => found.invalid(path, &"".into(), "cannot set both port name & port number"),
+                (true, true) => errors.invalid(path, &"".into(), "cannot set both port name & port number"),
                 (true, false) => {
-                    formats::check(Format::PortName, &port["name"], &at("name"), place.version, found);
+                    formats::check(
+                        Format::PortName,
+                        &port["name"],
+                        &at("name"),
+                        context.version,
+                        errors,
+                    );
                 }
                 (false, true) => {
                     formats::check(
                         Format::PortNumber,
                         &port["number"],
                         &at("number"),
-                        place.version,
-                        found,
+                        context.version,
+                        errors,
                     );
                 }
-                (false, false) => found.required(path, "port name or number is required"),
+                (false, false) => errors.required(path, "port name or number is required"),
             }
         }
     }
 }
 
 /// Validates a peer of a NetworkPolicy: it must not be empty.
-pub(super) fn peer(place: &Place<'_>, found: &mut ErrorList) {
-    if place.value.as_object().is_none_or(serde_json::Map::is_empty) {
-        found.required(place.path, "must specify a peer");
+pub(super) fn peer(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    if context.value.as_object().is_none_or(serde_json::Map::is_empty) {
+        errors.required(context.path, "must specify a peer");
     }
-    let block = &place.value["ipBlock"];
-    excepted(place, block, found);
-    if block.is_object() && place.value.as_object().is_some_and(|said| said.len() > 1) {
-        found.forbidden(place.path, "may not specify both ipBlock and another peer");
+    let block = &context.value["ipBlock"];
+    excepted(context, block, errors);
+    if block.is_object() && context.value.as_object().is_some_and(|said| said.len() > 1) {
+        errors.forbidden(context.path, "may not specify both ipBlock and another peer");
     }
 }
 
-fn excepted(place: &Place<'_>, block: &Value, found: &mut ErrorList) {
+fn excepted(context: &FieldContext<'_>, block: &Value, errors: &mut ErrorList) {
     let Some((address, length)) = block["cidr"].as_str().and_then(cidr) else {
         return;
     };
     for (nth, except) in list(block, "except").iter().enumerate() {
-        let at = place.at(&format!("ipBlock.except[{nth}]"));
+        let at = context.at(&format!("ipBlock.except[{nth}]"));
         match except.as_str().and_then(cidr) {
-            None => formats::check(Format::Cidr, except, &at, place.version, found),
+            None => formats::check(Format::Cidr, except, &at, context.version, errors),
             Some((inner, inner_length)) => {
                 let within = inner_length > length && contains(address, length, inner);
                 if !within {
-                    found.invalid(&at, except, "must be a strict subset of `cidr`");
+                    errors.invalid(&at, except, "must be a strict subset of `cidr`");
                 }
             }
         }
@@ -321,16 +327,16 @@ fn excepted(place: &Place<'_>, block: &Value, found: &mut ErrorList) {
 }
 
 /// Validates a port or port range of a NetworkPolicy.
-pub(super) fn policy_port(place: &Place<'_>, found: &mut ErrorList) {
-    let (port, last) = (&place.value["port"], &place.value["endPort"]);
-    let at = place.at("endPort");
+pub(super) fn policy_port(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (port, last) = (&context.value["port"], &context.value["endPort"]);
+    let at = context.at("endPort");
     if !port.is_null() && !port.is_string() {
-        formats::check(Format::Port, port, &place.at("port"), place.version, found);
+        formats::check(Format::Port, port, &context.at("port"), context.version, errors);
         if last.is_number() {
             if last.as_i64() < port.as_i64() {
-                found.invalid(&at, port, "must be greater than or equal to `port`");
+                errors.invalid(&at, port, "must be greater than or equal to `port`");
             }
-            formats::check(Format::Port, last, &at, place.version, found);
+            formats::check(Format::Port, last, &at, context.version, errors);
         }
         return;
     }
@@ -340,42 +346,42 @@ pub(super) fn policy_port(place: &Place<'_>, found: &mut ErrorList) {
         "non-numeric"
     };
     if last.is_number() {
-        found.invalid(&at, last, &format!("may not be specified when `port` is {what}"));
+        errors.invalid(&at, last, &format!("may not be specified when `port` is {what}"));
     }
     if !port.is_null() {
-        formats::check(Format::Port, port, &place.at("port"), place.version, found);
+        formats::check(Format::Port, port, &context.at("port"), context.version, errors);
     }
 }
 
 /// Validates the controller of an IngressClass.
-pub(super) fn controller(place: &Place<'_>, found: &mut ErrorList) {
-    let (at, name) = (place.at("controller"), place.text("controller"));
+pub(super) fn controller(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (at, name) = (context.at("controller"), context.text("controller"));
     if name.is_empty() {
-        return found.required(&at, "");
+        return errors.required(&at, "");
     }
     let why = match name.split_once('/') {
         Some((domain, path)) if !domain.is_empty() && !path.is_empty() => subdomain(domain),
         Some(_) | None => vec!["must be a domain-prefixed path (such as \"acme.io/foo\")".to_owned()],
     };
     for why in why {
-        found.invalid(&at, &name.into(), &why);
+        errors.invalid(&at, &name.into(), &why);
     }
 }
 
 /// Validates the addresses of an endpoint against the address type of its slice.
-pub(super) fn endpoint(place: &Place<'_>, found: &mut ErrorList) {
-    let at = place.at("addresses");
-    let addresses = place.list("addresses");
+pub(super) fn endpoint(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let at = context.at("addresses");
+    let addresses = context.list("addresses");
     if addresses.is_empty() {
-        found.required(&at, "must contain at least 1 address");
+        errors.required(&at, "must contain at least 1 address");
     }
-    let wanted = place.root["addressType"].as_str().unwrap_or_default();
+    let wanted = context.root["addressType"].as_str().unwrap_or_default();
     for (nth, address) in addresses.iter().enumerate() {
         let parsed = address.as_str().unwrap_or_default().parse::<IpAddr>();
         match (wanted, parsed) {
-            ("IPv4" | "IPv6", Err(_)) => found.invalid(&format!("{at}[{nth}]"), address, AN_IP),
-            ("IPv4", Ok(IpAddr::V6(_))) => found.invalid(&at, address, "must be an IPv4 address"),
-            ("IPv6", Ok(IpAddr::V4(_))) => found.invalid(&at, address, "must be an IPv6 address"),
+            ("IPv4" | "IPv6", Err(_)) => errors.invalid(&format!("{at}[{nth}]"), address, AN_IP),
+            ("IPv4", Ok(IpAddr::V6(_))) => errors.invalid(&at, address, "must be an IPv4 address"),
+            ("IPv6", Ok(IpAddr::V4(_))) => errors.invalid(&at, address, "must be an IPv6 address"),
             (_, _) => {}
         }
     }
@@ -392,80 +398,80 @@ fn contains(network: IpAddr, length: u8, address: IpAddr) -> bool {
 }
 
 /// Validates a subset of Endpoints.
-pub(super) fn subset(place: &Place<'_>, found: &mut ErrorList) {
+pub(super) fn subset(context: &FieldContext<'_>, errors: &mut ErrorList) {
     let fields = ["addresses", "notReadyAddresses"];
-    if fields.iter().all(|field| place.list(field).is_empty()) {
-        found.required(place.path, "must specify `addresses` or `notReadyAddresses`");
+    if fields.iter().all(|field| context.list(field).is_empty()) {
+        errors.required(context.path, "must specify `addresses` or `notReadyAddresses`");
     }
     for field in fields {
-        for (nth, address) in place.list(field).iter().enumerate() {
+        for (nth, address) in context.list(field).iter().enumerate() {
             let ip = &address["ip"];
-            let at = place.at(&format!("{field}[{nth}].ip"));
+            let at = context.at(&format!("{field}[{nth}].ip"));
             if ip.as_str().is_none_or(|ip| ip.parse::<IpAddr>().is_err()) {
-                found.invalid(&at, ip, AN_IP);
-                found.invalid(&at, ip, "must be a valid IP address");
+                errors.invalid(&at, ip, AN_IP);
+                errors.invalid(&at, ip, "must be a valid IP address");
             }
         }
     }
-    let ports = place.list("ports");
+    let ports = context.list("ports");
     for (nth, port) in ports.iter().enumerate() {
         if ports.len() > 1 && port["name"].as_str().is_none_or(str::is_empty) {
-            found.required(&place.at(&format!("ports[{nth}].name")), "");
+            errors.required(&context.at(&format!("ports[{nth}].name")), "");
         }
-        let at = place.at(&format!("ports[{nth}].port"));
-        formats::check(Format::PortNumber, &port["port"], &at, place.version, found);
+        let at = context.at(&format!("ports[{nth}].port"));
+        formats::check(Format::PortNumber, &port["port"], &at, context.version, errors);
     }
 }
 
 /// Validates the load balancer status of a service; only one of type LoadBalancer can have it.
-pub(super) fn balancer(place: &Place<'_>, found: &mut ErrorList) {
-    let ingress = place.list("ingress");
-    if place.root["spec"]["type"] != "LoadBalancer" && !ingress.is_empty() {
-        found.forbidden(
-            &place.at("ingress"),
+pub(super) fn balancer(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let ingress = context.list("ingress");
+    if context.root["spec"]["type"] != "LoadBalancer" && !ingress.is_empty() {
+        errors.forbidden(
+            &context.at("ingress"),
             "may only be used when `spec.type` is 'LoadBalancer'",
         );
         return;
     }
     for (nth, point) in ingress.iter().enumerate() {
-        let at = place.at(&format!("ingress[{nth}]"));
+        let at = context.at(&format!("ingress[{nth}]"));
         let ip = !point["ip"].as_str().unwrap_or_default().is_empty();
         if ip {
             formats::check(
                 Format::Ip,
                 &point["ip"],
                 &format!("{at}.ip"),
-                place.version,
-                found,
+                context.version,
+                errors,
             );
         }
         let mode_at = format!("{at}.ipMode");
         match (ip, &point["ipMode"]) {
-            (true, Value::Null) => found.required(&mode_at, "must be specified when `ip` is set"),
+            (true, Value::Null) => errors.required(&mode_at, "must be specified when `ip` is set"),
             (false, Value::Null) => {}
-            (false, _) => found.forbidden(&mode_at, "may not be specified when `ip` is not set"),
+            (false, _) => errors.forbidden(&mode_at, "may not be specified when `ip` is not set"),
             (true, mode) if mode == "VIP" || mode == "Proxy" => {}
-            (true, mode) => found.unsupported(&mode_at, mode, &["Proxy", "VIP"]),
+            (true, mode) => errors.unsupported(&mode_at, mode, &["Proxy", "VIP"]),
         }
-        let point = Place {
+        let point = FieldContext {
             value: point,
             path: &at,
-            ..*place
+            ..*context
         };
-        balanced_host(&point, found);
+        balanced_host(&point, errors);
     }
 }
 
 /// Validates a hostname of the load balancer status.
-pub(super) fn balanced_host(place: &Place<'_>, found: &mut ErrorList) {
-    let host = &place.value["hostname"];
-    let text = place.text("hostname");
+pub(super) fn balanced_host(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let host = &context.value["hostname"];
+    let text = context.text("hostname");
     if text.is_empty() {
         return;
     }
-    let at = place.at("hostname");
-    formats::check(Format::Subdomain, host, &at, place.version, found);
+    let at = context.at("hostname");
+    formats::check(Format::Subdomain, host, &at, context.version, errors);
     if text.parse::<IpAddr>().is_ok() {
-        found.invalid(&at, host, "must be a DNS name, not an IP address");
+        errors.invalid(&at, host, "must be a DNS name, not an IP address");
     }
 }

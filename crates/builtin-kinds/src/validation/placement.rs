@@ -1,96 +1,103 @@
 //! Validation of pod scheduling: tolerations, affinity, topology spread constraints, scheduling gates.
 
+use super::context::FieldContext;
 use super::formats::{label_value, qualified_name};
 use super::objects::effect;
-use super::place::Place;
 use super::workloads::{key, operator_and_key};
 use crate::error_list::ErrorList;
 
-pub(super) fn scheduling_gate(place: &Place<'_>, found: &mut ErrorList) {
-    let name = place.text("name");
-    let why = qualified_name(name, place.version);
+pub(super) fn scheduling_gate(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let name = context.text("name");
+    let why = qualified_name(name, context.version);
     for why in &why {
-        found.invalid(place.path, &name.into(), why);
+        errors.invalid(context.path, &name.into(), why);
     }
-    if place.repeats(&["name"]) {
-        found.duplicate(place.path, &name.into(), "");
+    if context.repeats(&["name"]) {
+        errors.duplicate(context.path, &name.into(), "");
     }
 }
 
-pub(super) fn spread_once(place: &Place<'_>, found: &mut ErrorList) {
+pub(super) fn spread_once(context: &FieldContext<'_>, errors: &mut ErrorList) {
     // The error has the path of the list and the index of the first of the two.
-    let at = place.path.rsplit_once('[').map_or(place.path, |(list, _)| list);
-    if place.is_repeated(&["topologyKey", "whenUnsatisfiable"]) {
-        let (key, otherwise) = (place.text("topologyKey"), place.text("whenUnsatisfiable"));
-        found.duplicate(
-            &format!("{at}[{}].{{topologyKey, whenUnsatisfiable}}", place.nth),
+    let at = context
+        .path
+        .rsplit_once('[')
+        .map_or(context.path, |(list, _)| list);
+    if context.is_repeated(&["topologyKey", "whenUnsatisfiable"]) {
+        let (key, otherwise) = (context.text("topologyKey"), context.text("whenUnsatisfiable"));
+        errors.duplicate(
+            &format!("{at}[{}].{{topologyKey, whenUnsatisfiable}}", context.nth),
             &format!("{{{key}, {otherwise}}}").into(),
             "",
         );
     }
 }
 
-pub(super) fn toleration(place: &Place<'_>, found: &mut ErrorList) {
-    let (key, operator, value) = (place.text("key"), place.text("operator"), place.text("value"));
-    let at = place.at("operator");
+pub(super) fn toleration(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (key, operator, value) = (
+        context.text("key"),
+        context.text("operator"),
+        context.text("value"),
+    );
+    let at = context.at("operator");
     if key.is_empty() {
         if operator != "Exists" {
             let why =
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            found.invalid(&at, &operator.into(), why);
+            errors.invalid(&at, &operator.into(), why);
         }
     } else {
-        for why in qualified_name(key, place.version) {
-            found.invalid(&place.at("key"), &key.into(), &why);
+        for why in qualified_name(key, context.version) {
+            errors.invalid(&context.at("key"), &key.into(), &why);
         }
     }
-    if !place.value["tolerationSeconds"].is_null() && place.text("effect") != "NoExecute" {
-        found.invalid(
-            &place.at("effect"),
-            &place.text("effect").into(),
+    if !context.value["tolerationSeconds"].is_null() && context.text("effect") != "NoExecute" {
+        errors.invalid(
+            &context.at("effect"),
+            &context.text("effect").into(),
             "effect must be 'NoExecute' when `tolerationSeconds` is set",
         );
     }
     match operator {
         "" | "Equal" => {
-            for why in label_value(value, place.version) {
-                found.invalid(&at, &value.into(), &why);
+            for why in label_value(value, context.version) {
+                errors.invalid(&at, &value.into(), &why);
             }
         }
         "Exists" if !value.is_empty() => {
-            found.invalid(
+            errors.invalid(
                 &at,
                 &value.into(),
                 "value must be empty when `operator` is 'Exists'",
             );
         }
         "Exists" => {}
-        other => found.unsupported(&at, &other.into(), &["Equal", "Exists"]),
+        other => errors.unsupported(&at, &other.into(), &["Equal", "Exists"]),
     }
-    if !place.text("effect").is_empty() {
-        effect(place.text("effect"), &place.at("effect"), found);
+    if !context.text("effect").is_empty() {
+        effect(context.text("effect"), &context.at("effect"), errors);
     }
 }
 
-pub(super) fn node_requirement(place: &Place<'_>, found: &mut ErrorList) {
-    if !matches!(place.text("operator"), "Gt" | "Lt") {
-        return operator_and_key(place, found);
+pub(super) fn node_requirement(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    if !matches!(context.text("operator"), "Gt" | "Lt") {
+        return operator_and_key(context, errors);
     }
-    if place.list("values").len() != 1 {
-        found.required(
-            &place.at("values"),
+    if context.list("values").len() != 1 {
+        errors.required(
+            &context.at("values"),
             "must be specified single value when `operator` is 'Lt' or 'Gt'",
         );
     }
-    key(place, found);
+    key(context, errors);
 }
 
-pub(super) fn topology_key(place: &Place<'_>, found: &mut ErrorList) {
-    let (key, at) = (place.text("topologyKey"), place.at("topologyKey"));
+pub(super) fn topology_key(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (key, at) = (context.text("topologyKey"), context.at("topologyKey"));
     if key.is_empty() {
-        found.required(&at, "can not be empty");
+        errors.required(&at, "can not be empty");
     }
-    for why in qualified_name(key, place.version) {
-        found.invalid(&at, &key.into(), &why);
+    for why in qualified_name(key, context.version) {
+        errors.invalid(&at, &key.into(), &why);
     }
 }

@@ -13,33 +13,33 @@ use crate::quality;
 const LISTS: [(&str, &str); 2] = [("containers", "containers"), ("initContainers", "initContainers")];
 
 /// Validates the update from `old` to `object`; both are complete.
-pub(super) fn check(object: &Value, old: &Value, version: Version, found: &mut ErrorList) {
+pub(super) fn check(object: &Value, old: &Value, version: Version, errors: &mut ErrorList) {
     let (spec, before) = (&object["spec"], &old["spec"]);
     let class = old["status"]["qosClass"].as_str();
     if class.unwrap_or_else(|| quality::of(old)) != quality::of(object) {
         let class = object["status"]["qosClass"].as_str().unwrap_or_default();
-        found.invalid(
+        errors.invalid(
             "spec",
             &class.into(),
             "Pod QOS Class may not change as a result of resizing",
         );
     }
     if !can_resize(&old["status"]) {
-        found.forbidden("spec", "Pod running on node without support for resize");
+        errors.forbidden("spec", "Pod running on node without support for resize");
     }
-    if !same_containers(spec, before, found) {
+    if !same_containers(spec, before, errors) {
         return;
     }
     for field in ["initContainers", "containers"] {
         for (nth, (now, was)) in list(spec, field).iter().zip(list(before, field)).enumerate() {
             if field == "containers" || may_be_resized(was, version) {
-                removed(now, was, &format!("spec.{field}[{nth}].resources"), found);
+                removed(now, was, &format!("spec.{field}[{nth}].resources"), errors);
             }
         }
     }
     for (now, was) in list(spec, "containers").iter().zip(list(before, "containers")) {
         if fixed(now) != fixed(was) {
-            found.forbidden("spec", "only cpu and memory resources are mutable");
+            errors.forbidden("spec", "only cpu and memory resources are mutable");
         }
     }
     let init = list(spec, "initContainers")
@@ -48,7 +48,7 @@ pub(super) fn check(object: &Value, old: &Value, version: Version, found: &mut E
     for (nth, (now, was)) in init.enumerate() {
         if !may_be_resized(was, version) {
             if now != was {
-                found.forbidden("spec", "resources for non-sidecar init containers are immutable");
+                errors.forbidden("spec", "resources for non-sidecar init containers are immutable");
             }
         } else if fixed(now) != fixed(was) {
             let (what, at) = if version >= Version::V1_36 {
@@ -57,7 +57,7 @@ pub(super) fn check(object: &Value, old: &Value, version: Version, found: &mut E
                 ("sidecar", "spec".to_owned())
             };
             let why = format!("only cpu and memory resources for {what} containers are mutable");
-            found.forbidden(&at, &why);
+            errors.forbidden(&at, &why);
         }
     }
 }
@@ -77,21 +77,21 @@ fn may_be_resized(container: &Value, version: Version) -> bool {
     container["restartPolicy"] == "Always" || version >= Version::V1_36
 }
 
-fn same_containers(spec: &Value, before: &Value, found: &mut ErrorList) -> bool {
+fn same_containers(spec: &Value, before: &Value, errors: &mut ErrorList) -> bool {
     let mut same = true;
     for (field, what) in LISTS {
         let (now, was) = (list(spec, field), list(before, field));
         if now.len() != was.len() {
             same = false;
             let why = format!("{what} may not be added or removed on resize");
-            found.forbidden(&format!("spec.{field}"), &why);
+            errors.forbidden(&format!("spec.{field}"), &why);
             continue;
         }
         for (nth, (now, was)) in now.iter().zip(was).enumerate() {
             if now["name"] != was["name"] {
                 same = false;
                 let why = format!("{what} may not be renamed or reordered on resize");
-                found.forbidden(&format!("spec.{field}[{nth}].name"), &why);
+                errors.forbidden(&format!("spec.{field}[{nth}].name"), &why);
             }
         }
     }
@@ -99,7 +99,7 @@ fn same_containers(spec: &Value, before: &Value, found: &mut ErrorList) -> bool 
 }
 
 /// Validates that no request or limit is removed.
-fn removed(now: &Value, was: &Value, at: &str, found: &mut ErrorList) {
+fn removed(now: &Value, was: &Value, at: &str, errors: &mut ErrorList) {
     for field in ["requests", "limits"] {
         let of = |container: &Value| {
             container["resources"][field]
@@ -110,7 +110,7 @@ fn removed(now: &Value, was: &Value, at: &str, found: &mut ErrorList) {
         let now = of(now);
         if of(was).keys().any(|resource| !now.contains_key(resource)) {
             let why = format!("resource {field} cannot be removed");
-            found.forbidden(&format!("{at}.{field}"), &why);
+            errors.forbidden(&format!("{at}.{field}"), &why);
         }
     }
 }

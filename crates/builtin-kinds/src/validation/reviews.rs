@@ -6,8 +6,8 @@ use apimachinery::kind::Review;
 use apimachinery::{Version, go_text};
 use serde_json::Value;
 
+use super::context::FieldContext;
 use super::indexes::Indexes;
-use super::place::Place;
 use super::workloads::{fits_operator, key, label_values};
 use crate::error_list::ErrorList;
 
@@ -15,7 +15,7 @@ const SPEC_OF_RESOURCE: &str = "spec.resourceAttributes";
 const SPEC_OF_PATH: &str = "spec.nonResourceAttributes";
 
 /// Validates a review of access, including its metadata.
-pub(super) fn check(review: Review, object: &Value, version: Version, found: &mut ErrorList) {
+pub(super) fn check(review: Review, object: &Value, version: Version, errors: &mut ErrorList) {
     let spec = &object["spec"];
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     match (resource.is_object(), path.is_object()) {
@@ -23,7 +23,7 @@ pub(super) fn check(review: Review, object: &Value, version: Version, found: &mu
             path,
             "cannot be specified in combination with resourceAttributes",
             version,
-            found,
+            errors,
         ),
         (false, false) => {
             let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -32,7 +32,7 @@ pub(super) fn check(review: Review, object: &Value, version: Version, found: &mu
                 Version::V1_33 => "null".into(),
                 Version::V1_34 | Version::V1_35 | Version::V1_36 => Value::Null,
             };
-            found.invalid(SPEC_OF_RESOURCE, &nothing, why);
+            errors.invalid(SPEC_OF_RESOURCE, &nothing, why);
         }
         (true, false) | (false, true) => {}
     }
@@ -42,12 +42,12 @@ pub(super) fn check(review: Review, object: &Value, version: Version, found: &mu
             &format!("{SPEC_OF_RESOURCE}.{field}"),
             requirement,
             version,
-            found,
+            errors,
         );
     }
     if review != Review::OwnAccess && is_empty(&spec["user"]) && is_empty(&spec["groups"]) {
         let why = "at least one of user or group must be specified";
-        found.invalid(
+        errors.invalid(
             "spec.user",
             &spec["user"].as_str().unwrap_or_default().into(),
             why,
@@ -61,7 +61,7 @@ pub(super) fn check(review: Review, object: &Value, version: Version, found: &mu
     });
     if says_more {
         let except = if local { " except for namespace" } else { "" };
-        found.invalid("metadata", metadata, &format!("must be empty{except}"));
+        errors.invalid("metadata", metadata, &format!("must be empty{except}"));
     }
     if !local {
         return;
@@ -69,69 +69,69 @@ pub(super) fn check(review: Review, object: &Value, version: Version, found: &mu
     let namespace = resource["namespace"].as_str().unwrap_or_default();
     if resource.is_object() && metadata["namespace"] != namespace {
         let field = format!("{SPEC_OF_RESOURCE}.namespace");
-        found.invalid(&field, &namespace.into(), "must match metadata.namespace");
+        errors.invalid(&field, &namespace.into(), "must match metadata.namespace");
     }
     if path.is_object() {
-        refuse_path(path, "disallowed on this kind of request", version, found);
+        refuse_path(path, "disallowed on this kind of request", version, errors);
     }
 }
 
 /// Validates a requirement of a selector.
-type Requirement = fn(&Place<'_>, &mut ErrorList);
+type Requirement = fn(&FieldContext<'_>, &mut ErrorList);
 
 const SELECTORS: [(&str, Requirement); 2] = [
     ("fieldSelector", field_requirement),
     ("labelSelector", label_requirement),
 ];
 
-fn selector(value: &Value, path: &str, requirement: Requirement, version: Version, found: &mut ErrorList) {
+fn selector(value: &Value, path: &str, requirement: Requirement, version: Version, errors: &mut ErrorList) {
     if !value.is_object() {
         return;
     }
     let indexes = Indexes::default();
-    let place = Place {
+    let context = FieldContext {
         path,
-        ..Place::of(value, "", version, &indexes)
+        ..FieldContext::of(value, "", version, &indexes)
     };
-    let (raw, requirements) = (place.text("rawSelector"), place.list("requirements"));
+    let (raw, requirements) = (context.text("rawSelector"), context.list("requirements"));
     match (raw, requirements) {
         ("", []) => {
             let why = format!("when {path} is specified, requirements or rawSelector is required");
-            found.required(&place.at("requirements"), &why);
+            errors.required(&context.at("requirements"), &why);
         }
         (raw, [_, ..]) if !raw.is_empty() => {
             let why = "may not specified at the same time as requirements";
-            found.invalid(&place.at("rawSelector"), &raw.into(), why);
+            errors.invalid(&context.at("rawSelector"), &raw.into(), why);
         }
         (_, requirements) => {
             for (nth, value) in requirements.iter().enumerate() {
-                let path = place.at(&format!("requirements[{nth}]"));
-                let one = Place {
+                let path = context.at(&format!("requirements[{nth}]"));
+                let one = FieldContext {
                     path: &path,
-                    ..Place::of(value, "", version, &indexes)
+                    ..FieldContext::of(value, "", version, &indexes)
                 };
-                requirement(&one, found);
+                requirement(&one, errors);
             }
         }
     }
 }
 
-fn field_requirement(place: &Place<'_>, found: &mut ErrorList) {
-    if place.text("key").is_empty() {
-        found.required(&place.at("key"), "must be specified");
+fn field_requirement(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    if context.text("key").is_empty() {
+        errors.required(&context.at("key"), "must be specified");
     }
-    fits_operator(place, found);
+    fits_operator(context, errors);
 }
 
 /// Unknown operators are left to the authorizer.
-fn label_requirement(place: &Place<'_>, found: &mut ErrorList) {
-    fits_operator(place, found);
-    key(place, found);
-    label_values(place, found);
+fn label_requirement(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    fits_operator(context, errors);
+    key(context, errors);
+    label_values(context, errors);
 }
 
 /// The attributes are printed with the field names of the Go struct.
-fn refuse_path(attributes: &Value, why: &str, version: Version, found: &mut ErrorList) {
+fn refuse_path(attributes: &Value, why: &str, version: Version, errors: &mut ErrorList) {
     let of = |field: &str| attributes[field].as_str().unwrap_or_default();
     let (path, verb) = (of("path"), of("verb"));
     if version == Version::V1_33 {
@@ -141,10 +141,10 @@ fn refuse_path(attributes: &Value, why: &str, version: Version, found: &mut Erro
             quote(path),
             quote(verb)
         );
-        return found.invalid_as(SPEC_OF_PATH, &shown, why);
+        return errors.invalid_as(SPEC_OF_PATH, &shown, why);
     }
     let shown = serde_json::json!({ "Path": path, "Verb": verb });
-    found.invalid(SPEC_OF_PATH, &shown, why);
+    errors.invalid(SPEC_OF_PATH, &shown, why);
 }
 
 fn is_empty(value: &Value) -> bool {

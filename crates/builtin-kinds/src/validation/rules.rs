@@ -6,25 +6,25 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::context::FieldContext;
 use super::formats::{self, Format};
-use super::place::Place;
 use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
 use crate::error_list::ErrorList;
 use crate::fields::below;
 use crate::types::{Struct, Type};
 
 /// Validates a struct and everything below it.
-pub(super) fn check(known: &'static Struct, place: &Place<'_>, found: &mut ErrorList) {
-    let mut place = *place;
+pub(super) fn check(known: &'static Struct, context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let mut context = *context;
     if known.name == "core/v1.PodSpec" {
-        place.pod = place.value;
+        context.pod = context.value;
     }
-    check_by(known.name, known, &place, found);
+    check_by(known.name, known, &context, errors);
 }
 
-fn check_by(name: &str, known: &'static Struct, place: &Place<'_>, found: &mut ErrorList) {
+fn check_by(name: &str, known: &'static Struct, context: &FieldContext<'_>, errors: &mut ErrorList) {
     for rule in rules().get(name).into_iter().flatten() {
-        rule.apply(known, place, found);
+        rule.apply(known, context, errors);
     }
 }
 
@@ -71,52 +71,52 @@ struct AtMost {
 }
 
 impl Rule {
-    fn apply(&self, known: &'static Struct, place: &Place<'_>, found: &mut ErrorList) {
+    fn apply(&self, known: &'static Struct, context: &FieldContext<'_>, errors: &mut ErrorList) {
         if let Some(check) = self.check {
-            return check.run(place, found);
+            return check.run(context, errors);
         }
-        let value = below(place.value, &self.field);
-        let path = place.at(self.shown.as_ref().unwrap_or(&self.field));
+        let value = below(context.value, &self.field);
+        let path = context.at(self.shown.as_ref().unwrap_or(&self.field));
         let said = value.is_string() && self.is.iter().any(|format| format.takes_empty());
         if is_empty(value) && !said {
             match &self.required {
                 None | Some(Required::Plainly(false)) => {}
-                Some(Required::Plainly(true)) => found.required(&path, ""),
-                Some(Required::Because(why)) => found.required(&path, why),
+                Some(Required::Plainly(true)) => errors.required(&path, ""),
+                Some(Required::Because(why)) => errors.required(&path, why),
             }
         } else if !(value == 0 && self.required.is_some()) {
-            self.check_value(value, &path, place, found);
+            self.check_value(value, &path, context, errors);
         } else {
-            found.required(&path, "");
+            errors.required(&path, "");
         }
-        self.check_below(known, value, &path, place, found);
+        self.check_below(known, value, &path, context, errors);
     }
 
-    fn check_value(&self, value: &Value, path: &str, place: &Place<'_>, found: &mut ErrorList) {
-        let one = |value: &Value, path: &str, found: &mut ErrorList| {
+    fn check_value(&self, value: &Value, path: &str, context: &FieldContext<'_>, errors: &mut ErrorList) {
+        let one = |value: &Value, path: &str, errors: &mut ErrorList| {
             for format in &self.is {
-                formats::check(*format, value, path, place.version, found);
+                formats::check(*format, value, path, context.version, errors);
             }
             let known: Vec<&str> = self.one_of.iter().map(String::as_str).collect();
             let fits = value.as_str().is_some_and(|text| known.contains(&text));
             if !known.is_empty() && !fits {
-                found.unsupported(path, value, &known);
+                errors.unsupported(path, value, &known);
             }
         };
         if let Some(items) = value.as_array() {
             for (nth, item) in items.iter().enumerate() {
-                one(item, &format!("{path}[{nth}]"), found);
+                one(item, &format!("{path}[{nth}]"), errors);
             }
         } else {
-            one(value, path, found);
+            one(value, path, errors);
         }
         if let Some(AtMost { field, why }) = &self.at_most
-            && value.as_i64() > Some(below(place.value, field).as_i64().unwrap_or_default())
+            && value.as_i64() > Some(below(context.value, field).as_i64().unwrap_or_default())
         {
-            found.invalid(path, value, why);
+            errors.invalid(path, value, why);
         }
-        if self.unique && place.repeats(&[&self.field]) {
-            found.duplicate(path, value, "");
+        if self.unique && context.repeats(&[&self.field]) {
+            errors.duplicate(path, value, "");
         }
     }
 
@@ -126,41 +126,41 @@ impl Rule {
         known: &'static Struct,
         value: &Value,
         path: &str,
-        place: &Place<'_>,
-        found: &mut ErrorList,
+        context: &FieldContext<'_>,
+        errors: &mut ErrorList,
     ) {
         let Some(of) = type_of(known, &self.field) else {
             return;
         };
-        let into = |of: &'static Struct, inner: &Place<'_>, found: &mut ErrorList| {
-            check(of, inner, found);
+        let into = |of: &'static Struct, inner: &FieldContext<'_>, errors: &mut ErrorList| {
+            check(of, inner, errors);
             if let Some(then) = &self.then {
-                check_by(then, of, inner, found);
+                check_by(then, of, inner, errors);
             }
         };
         match (of.as_struct(), of.items().and_then(Type::as_struct)) {
             // A struct that is not a pointer exists even if the field is absent.
             (Some(inner), _) if value.is_object() || !of.is_pointer() => {
-                let alone = Place {
+                let alone = FieldContext {
                     value,
                     path,
                     list: &[],
                     nth: 0,
-                    ..*place
+                    ..*context
                 };
-                into(inner, &alone, found);
+                into(inner, &alone, errors);
             }
             (_, Some(inner)) => {
                 let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 for (nth, item) in items.iter().enumerate() {
-                    let of_list = Place {
+                    let of_list = FieldContext {
                         value: item,
                         path: &format!("{path}[{nth}]"),
                         list: items,
                         nth,
-                        ..*place
+                        ..*context
                     };
-                    into(inner, &of_list, found);
+                    into(inner, &of_list, errors);
                 }
             }
             (_, _) => {}
@@ -196,9 +196,9 @@ macro_rules! checks {
         }
 
         impl Check {
-            fn run(self, place: &Place<'_>, found: &mut ErrorList) {
+            fn run(self, context: &FieldContext<'_>, errors: &mut ErrorList) {
                 match self {
-                    $(Self::$word => $function(place, found),)+
+                    $(Self::$word => $function(context, errors),)+
                 }
             }
         }
@@ -287,7 +287,7 @@ mod tests {
     use crate::types;
 
     #[test]
-    fn every_rule_is_about_a_field_there_is() {
+    fn every_rule_names_an_existing_field() {
         for (name, of) in rules() {
             // Rule lists that only other lists refer to have no type name.
             let Some(known) = name.contains('/').then(|| types::named(name)) else {

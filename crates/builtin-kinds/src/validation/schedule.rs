@@ -95,9 +95,9 @@ fn range_fault(text: &str, (lowest, highest, words): (u32, u32, &[&str])) -> Res
 
 fn number(text: &str, words: &[&str]) -> Result<u32, String> {
     let lower = text.to_ascii_lowercase();
-    if let Some(place) = words.iter().position(|word| *word == lower) {
+    if let Some(index) = words.iter().position(|word| *word == lower) {
         // Months count from one.
-        return Ok(u32::try_from(place + usize::from(words.len() == 12)).unwrap_or_default());
+        return Ok(u32::try_from(index + usize::from(words.len() == 12)).unwrap_or_default());
     }
     match go_text::parse_int(text) {
         Ok(number) if number < 0 => Err(format!("negative number ({number}) not allowed: {text}")),
@@ -129,7 +129,7 @@ mod tests {
         Some("failed to parse int from a: strconv.Atoi: parsing \"a\": invalid syntax")
     )]
     #[case("@never", Some("unrecognized descriptor: @never"))]
-    fn schedules_are_read_as_cron_does(#[case] text: &str, #[case] why: Option<&str>) {
+    fn schedules_are_parsed_as_by_cron(#[case] text: &str, #[case] why: Option<&str>) {
         assert_eq!(fault(text).as_deref(), why);
     }
 }

@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use apimachinery::Version;
 use serde_json::{Value, json};
 
+use super::context::{FieldContext, Walk};
 use super::formats::{self, Format, qualified_name};
 use super::indexes::Indexes;
 use super::metadata::IMMUTABLE;
-use super::place::{Place, Walk};
 use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::types::{Struct, Type};
@@ -24,40 +24,40 @@ pub(super) fn check(
     object: &Value,
     version: Version,
     walk: Walk,
-    found: &mut ErrorList,
+    errors: &mut ErrorList,
 ) {
     let of = known.field("status").map(|field| &field.holds);
     if let Some(of) = of.and_then(Type::as_struct) {
         let indexes = Indexes::default();
-        let whole = Place::of(object, known.name, version, &indexes).walked_by(walk);
-        let status = Place {
+        let whole = FieldContext::of(object, known.name, version, &indexes).with_walk(walk);
+        let status = FieldContext {
             value: &object["status"],
             path: "status",
             ..whole
         };
-        status.check(of, found);
+        status.check(of, errors);
     }
 }
 
 /// Validates the change of the status from `old` to `object`.
-pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &mut ErrorList) {
+pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, errors: &mut ErrorList) {
     let (status, before) = (&object["status"], &old["status"]);
     match known.name {
         "core/v1.Pod" => {
-            containers(object, before, found);
+            containers(object, before, errors);
             if !before["qosClass"].is_null() && status["qosClass"] != before["qosClass"] {
-                found.invalid("status.qosClass", &status["qosClass"], IMMUTABLE);
+                errors.invalid("status.qosClass", &status["qosClass"], IMMUTABLE);
             }
         }
         "apps/v1.Deployment" | "apps/v1.StatefulSet" | "apps/v1.DaemonSet"
             if !before["collisionCount"].is_null() =>
         {
-            not_less("collisionCount", "cannot be decremented", status, before, found);
+            not_less("collisionCount", "cannot be decremented", status, before, errors);
         }
         "batch/v1.Job" => {
             for counter in ["failed", "succeeded"] {
                 let why = format!("cannot decrease the {counter} counter");
-                not_less(counter, &why, status, before, found);
+                not_less(counter, &why, status, before, errors);
             }
         }
         _ => {}
@@ -65,27 +65,27 @@ pub(super) fn check_change(known: &Struct, object: &Value, old: &Value, found: &
 }
 
 /// Validates the type of a pod condition.
-pub(super) fn condition_type(place: &Place<'_>, found: &mut ErrorList) {
-    let name = place.text("type");
-    for why in qualified_name(name, place.version) {
-        found.invalid(&place.at("Type"), &name.into(), &why);
+pub(super) fn condition_type(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let name = context.text("type");
+    for why in qualified_name(name, context.version) {
+        errors.invalid(&context.at("Type"), &name.into(), &why);
     }
 }
 
 /// Validates the addresses of a pod or its host: one of each IP family.
-pub(super) fn addresses(place: &Place<'_>, found: &mut ErrorList) {
+pub(super) fn addresses(context: &FieldContext<'_>, errors: &mut ErrorList) {
     for (field, one) in [("podIPs", None), ("hostIPs", Some("hostIP"))] {
-        let (at, addresses) = (place.at(field), place.list(field));
+        let (at, addresses) = (context.at(field), context.list(field));
         let text = |address: &Value| address["ip"].as_str().unwrap_or_default().to_owned();
         if let (Some(one), Some(first)) = (one, addresses.first())
-            && place.text(one) != text(first)
+            && context.text(one) != text(first)
         {
             let why = format!("must be equal to `{one}`");
-            found.invalid(&format!("{at}[0].ip"), &first["ip"], &why);
+            errors.invalid(&format!("{at}[0].ip"), &first["ip"], &why);
         }
         for (nth, address) in addresses.iter().enumerate() {
             let at = format!("{at}[{nth}]");
-            formats::check(Format::Ip, &address["ip"], &at, place.version, found);
+            formats::check(Format::Ip, &address["ip"], &at, context.version, errors);
         }
         let of_version_6 = |address: &&Value| text(address).contains(':');
         let paired = addresses.len() == 2 && addresses.iter().filter(of_version_6).count() == 1;
@@ -94,7 +94,7 @@ pub(super) fn addresses(place: &Place<'_>, found: &mut ErrorList) {
                 .iter()
                 .map(|address| json!({ "IP": address["ip"] }))
                 .collect();
-            found.invalid(
+            errors.invalid(
                 &at,
                 &shown.into(),
                 "may specify no more than one IP for each IP family",
@@ -104,7 +104,7 @@ pub(super) fn addresses(place: &Place<'_>, found: &mut ErrorList) {
 }
 
 /// Validates that a container that must not restart does not.
-fn containers(object: &Value, before: &Value, found: &mut ErrorList) {
+fn containers(object: &Value, before: &Value, errors: &mut ErrorList) {
     let policy = &object["spec"]["restartPolicy"];
     if policy == "Always" {
         return;
@@ -121,7 +121,7 @@ fn containers(object: &Value, before: &Value, found: &mut ErrorList) {
             continue;
         }
         if running.contains(&old["name"]) {
-            found.forbidden(
+            errors.forbidden(
                 &format!("status.containerStatuses[{nth}].state"),
                 "may not be transitioned to non-terminated state",
             );
@@ -129,9 +129,9 @@ fn containers(object: &Value, before: &Value, found: &mut ErrorList) {
     }
 }
 
-fn not_less(field: &str, why: &str, status: &Value, before: &Value, found: &mut ErrorList) {
+fn not_less(field: &str, why: &str, status: &Value, before: &Value, errors: &mut ErrorList) {
     let count = |status: &Value| status[field].as_i64().unwrap_or_default();
     if count(status) < count(before) {
-        found.invalid(&format!("status.{field}"), &count(status).into(), why);
+        errors.invalid(&format!("status.{field}"), &count(status).into(), why);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: kubernetes `pkg/apis/core/validation/validation.go`.
 
-use super::place::Place;
+use super::context::FieldContext;
 use crate::error_list::ErrorList;
 use crate::types;
 
@@ -14,8 +14,8 @@ const NEEDED: [(&str, &str); 4] = [
     ("persistentVolumeClaim", "claimName"),
 ];
 
-pub(super) fn volume_source(place: &Place<'_>, found: &mut ErrorList) {
-    let fields = place.value.as_object().into_iter().flatten();
+pub(super) fn volume_source(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let fields = context.value.as_object().into_iter().flatten();
     let mut sources: Vec<&String> = fields
         .map(|(field, _)| field)
         .filter(|field| *field != "name")
@@ -23,60 +23,60 @@ pub(super) fn volume_source(place: &Place<'_>, found: &mut ErrorList) {
     // kube-apiserver checks `emptyDir` first.
     sources.sort_by_key(|source| *source != "emptyDir");
     for second in sources.iter().skip(1) {
-        found.forbidden(&place.at(second), "may not specify more than 1 volume type");
+        errors.forbidden(&context.at(second), "may not specify more than 1 volume type");
     }
     if let [only] = sources.as_slice() {
         let needed = NEEDED.iter().find(|(source, _)| source == only);
         for (source, field) in needed.into_iter() {
-            if place.value[*source][*field].as_str().is_none_or(str::is_empty) {
-                found.required(&place.at(&format!("{source}.{field}")), "");
+            if context.value[*source][*field].as_str().is_none_or(str::is_empty) {
+                errors.required(&context.at(&format!("{source}.{field}")), "");
             }
         }
     }
 }
 
 /// Validates access modes.
-pub(super) fn access_modes(place: &Place<'_>, found: &mut ErrorList) {
+pub(super) fn access_modes(context: &FieldContext<'_>, errors: &mut ErrorList) {
     const MODES: [&str; 4] = [
         "ReadOnlyMany",
         "ReadWriteMany",
         "ReadWriteOnce",
         "ReadWriteOncePod",
     ];
-    let modes = place.list("accessModes");
-    let at = place.at("accessModes");
+    let modes = context.list("accessModes");
+    let at = context.at("accessModes");
     for mode in modes {
         if !mode.as_str().is_some_and(|mode| MODES.contains(&mode)) {
-            found.unsupported(&at, mode, &MODES);
+            errors.unsupported(&at, mode, &MODES);
         }
     }
     if modes.len() > 1 && modes.contains(&"ReadWriteOncePod".into()) {
-        found.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
+        errors.forbidden(&at, "may not use ReadWriteOncePod with other access modes");
     }
 }
 
-pub(super) fn claim(place: &Place<'_>, found: &mut ErrorList) {
-    let storage = &place.value["resources"]["requests"]["storage"];
-    let at = place.at("resources[storage]");
+pub(super) fn claim(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let storage = &context.value["resources"]["requests"]["storage"];
+    let at = context.at("resources[storage]");
     match storage.as_str() {
-        None => found.required(&at, ""),
+        None => errors.required(&at, ""),
         Some(amount) if amount == "0" || amount.starts_with('-') => {
-            found.invalid(&at, storage, "must be greater than zero");
+            errors.invalid(&at, storage, "must be greater than zero");
         }
         Some(_) => {}
     }
 }
 
 /// Validates the capacity of a volume.
-pub(super) fn capacity(place: &Place<'_>, found: &mut ErrorList) {
-    let (at, capacity) = (place.at("capacity"), &place.value["capacity"]);
+pub(super) fn capacity(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (at, capacity) = (context.at("capacity"), &context.value["capacity"]);
     let amounts = capacity.as_object();
     if amounts.is_none_or(|amounts| amounts.len() != 1 || !amounts.contains_key("storage")) {
-        found.unsupported(&at, capacity, &["storage"]);
+        errors.unsupported(&at, capacity, &["storage"]);
     }
     for (name, amount) in amounts.into_iter().flatten() {
         if types::amount(amount.as_str().unwrap_or_default()) <= 0 {
-            found.invalid(&format!("{at}[{name}]"), amount, "must be greater than zero");
+            errors.invalid(&format!("{at}[{name}]"), amount, "must be greater than zero");
         }
     }
 }
@@ -95,27 +95,27 @@ const NO_SOURCES: [&str; 9] = [
 ];
 
 /// Validates that a PersistentVolume has exactly one source.
-pub(super) fn lasting_source(place: &Place<'_>, found: &mut ErrorList) {
-    let fields = place.value.as_object().into_iter().flatten();
+pub(super) fn lasting_source(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let fields = context.value.as_object().into_iter().flatten();
     let sources: Vec<&String> = fields
         .map(|(field, _)| field)
         .filter(|field| !NO_SOURCES.contains(&field.as_str()))
         .collect();
     if sources.is_empty() {
-        found.required(place.path, "must specify a volume type");
+        errors.required(context.path, "must specify a volume type");
     }
     for second in sources.iter().skip(1) {
-        found.forbidden(&place.at(second), "may not specify more than 1 volume type");
+        errors.forbidden(&context.at(second), "may not specify more than 1 volume type");
     }
     if let [only] = sources.as_slice() {
         let needed = NEEDED_TO_LAST.iter().filter(|(source, _)| source == only);
         for (source, field) in needed {
-            if place.value[*source][*field].as_str().is_none_or(str::is_empty) {
-                found.required(&place.at(&format!("{source}.{field}")), "");
+            if context.value[*source][*field].as_str().is_none_or(str::is_empty) {
+                errors.required(&context.at(&format!("{source}.{field}")), "");
             }
         }
-        if *only == "local" && place.value["nodeAffinity"].is_null() {
-            found.required(&place.at("nodeAffinity"), "Local volume requires node affinity");
+        if *only == "local" && context.value["nodeAffinity"].is_null() {
+            errors.required(&context.at("nodeAffinity"), "Local volume requires node affinity");
         }
     }
 }

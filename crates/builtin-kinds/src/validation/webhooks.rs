@@ -4,39 +4,39 @@
 
 use serde_json::Value;
 
-use super::place::Place;
+use super::context::FieldContext;
 use crate::error_list::ErrorList;
 use crate::naming::subdomain;
 
 /// Validates the name, a domain of at least three labels.
-pub(super) fn webhook_name(place: &Place<'_>, found: &mut ErrorList) {
-    let (at, name) = (place.at("name"), place.text("name"));
+pub(super) fn webhook_name(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (at, name) = (context.at("name"), context.text("name"));
     let why = subdomain(name);
     if name.is_empty() {
-        found.required(&at, "");
+        errors.required(&at, "");
     } else if why.is_empty() && name.split('.').count() < 3 {
         let why = "should be a domain with at least three segments separated by dots";
-        found.invalid(&at, &name.into(), why);
+        errors.invalid(&at, &name.into(), why);
     }
     for why in why.into_iter().filter(|_| !name.is_empty()) {
-        found.invalid(&at, &name.into(), &why);
+        errors.invalid(&at, &name.into(), &why);
     }
 }
 
 /// Validates a rule: operations, groups, versions and resources.
-pub(super) fn webhook_rule(place: &Place<'_>, found: &mut ErrorList) {
+pub(super) fn webhook_rule(context: &FieldContext<'_>, errors: &mut ErrorList) {
     let others = [
         ("operations", "operations"),
         ("apiGroups", "API groups"),
         ("apiVersions", "API versions"),
     ];
     for (field, what) in others {
-        let said = place.list(field);
+        let said = context.list(field);
         if said.is_empty() {
-            found.required(&place.at(field), "");
+            errors.required(&context.at(field), "");
         } else if said.len() > 1 && said.contains(&"*".into()) {
             let why = format!("if '*' is present, must not specify other {what}");
-            found.invalid(&place.at(field), &place.value[field], &why);
+            errors.invalid(&context.at(field), &context.value[field], &why);
         }
         if field == "operations" {
             let known = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
@@ -45,63 +45,63 @@ pub(super) fn webhook_rule(place: &Place<'_>, found: &mut ErrorList) {
                     .as_str()
                     .is_some_and(|operation| known.contains(&operation))
                 {
-                    found.unsupported(&format!("{}[{nth}]", place.at(field)), operation, &known);
+                    errors.unsupported(&format!("{}[{nth}]", context.at(field)), operation, &known);
                 }
             }
         }
     }
-    if place.list("resources").is_empty() {
-        found.required(&place.at("resources"), "");
+    if context.list("resources").is_empty() {
+        errors.required(&context.at("resources"), "");
     }
 }
 
 /// Validates the client configuration, review versions and timeouts.
-pub(super) fn webhook_call(place: &Place<'_>, found: &mut ErrorList) {
-    let seconds = &place.value["timeoutSeconds"];
+pub(super) fn webhook_call(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let seconds = &context.value["timeoutSeconds"];
     if seconds
         .as_i64()
         .is_some_and(|seconds| !(1..=30).contains(&seconds))
     {
         let why = "the timeout value must be between 1 and 30 seconds";
-        found.invalid(&place.at("timeoutSeconds"), seconds, why);
+        errors.invalid(&context.at("timeoutSeconds"), seconds, why);
     }
-    let at = place.at("clientConfig");
+    let at = context.at("clientConfig");
     let (url, service) = (
-        &place.value["clientConfig"]["url"],
-        &place.value["clientConfig"]["service"],
+        &context.value["clientConfig"]["url"],
+        &context.value["clientConfig"]["service"],
     );
     match url.as_str() {
-        Some(url) if service.is_null() => is_https(url, &format!("{at}.url"), found),
+        Some(url) if service.is_null() => is_https(url, &format!("{at}.url"), errors),
         None if !service.is_null() => {
             for field in ["name", "namespace"] {
                 if service[field].as_str().is_none_or(str::is_empty) {
-                    found.required(&format!("{at}.service.{field}"), "");
+                    errors.required(&format!("{at}.service.{field}"), "");
                 }
             }
         }
-        Some(_) | None => found.required(&at, "exactly one of url or service is required"),
+        Some(_) | None => errors.required(&at, "exactly one of url or service is required"),
     }
-    let versions = place.list("admissionReviewVersions");
-    let at = place.at("admissionReviewVersions");
+    let versions = context.list("admissionReviewVersions");
+    let at = context.at("admissionReviewVersions");
     if versions.is_empty() {
-        found.required(&at, "must specify one of v1, v1beta1");
+        errors.required(&at, "must specify one of v1, v1beta1");
     } else if !versions
         .iter()
         .any(|version| version == "v1" || version == "v1beta1")
     {
         let shown = Value::from(versions);
-        found.invalid(&at, &shown, "must include at least one of v1, v1beta1");
+        errors.invalid(&at, &shown, "must include at least one of v1, v1beta1");
     }
 }
 
-pub(crate) fn is_https(url: &str, at: &str, found: &mut ErrorList) {
+pub(crate) fn is_https(url: &str, at: &str, errors: &mut ErrorList) {
     const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     if scheme != "https" {
         let why = format!("'https' is the only allowed URL scheme{FORM}");
-        found.invalid(at, &scheme.into(), &why);
+        errors.invalid(at, &scheme.into(), &why);
     }
     if scheme.is_empty() || rest.is_empty() || rest.starts_with('/') {
-        found.invalid(at, &"".into(), &format!("host must be specified{FORM}"));
+        errors.invalid(at, &"".into(), &format!("host must be specified{FORM}"));
     }
 }

@@ -3,56 +3,56 @@
 use apimachinery::Version;
 use serde_json::{Value, json};
 
+use super::context::FieldContext;
 use super::formats::{annotations, label_value, labels, percent, qualified_name};
 use super::indexes::Indexes;
-use super::place::Place;
 use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::types;
 
 /// Validates a requirement of a label selector.
-pub(super) fn requirement(place: &Place<'_>, found: &mut ErrorList) {
-    operator_and_key(place, found);
-    label_values(place, found);
+pub(super) fn requirement(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    operator_and_key(context, errors);
+    label_values(context, errors);
 }
 
 /// Validates the values of a requirement.
-pub(super) fn label_values(place: &Place<'_>, found: &mut ErrorList) {
-    for (nth, value) in place.list("values").iter().enumerate() {
-        for why in label_value(value.as_str().unwrap_or_default(), place.version) {
-            found.invalid(&place.at(&format!("values[{nth}]")), value, &why);
+pub(super) fn label_values(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    for (nth, value) in context.list("values").iter().enumerate() {
+        for why in label_value(value.as_str().unwrap_or_default(), context.version) {
+            errors.invalid(&context.at(&format!("values[{nth}]")), value, &why);
         }
     }
 }
 
 /// Validates operator and key, in the same way for labels and nodes.
-pub(super) fn operator_and_key(place: &Place<'_>, found: &mut ErrorList) {
-    if !fits_operator(place, found) {
-        found.invalid(
-            &place.at("operator"),
-            &place.text("operator").into(),
+pub(super) fn operator_and_key(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    if !fits_operator(context, errors) {
+        errors.invalid(
+            &context.at("operator"),
+            &context.text("operator").into(),
             "not a valid selector operator",
         );
     }
-    key(place, found);
+    key(context, errors);
 }
 
 /// Validates that the number of values fits the operator. Returns false for an unknown operator.
-pub(super) fn fits_operator(place: &Place<'_>, found: &mut ErrorList) -> bool {
-    let values = place.list("values");
-    match place.text("operator") {
+pub(super) fn fits_operator(context: &FieldContext<'_>, errors: &mut ErrorList) -> bool {
+    let values = context.list("values");
+    match context.text("operator") {
         "In" | "NotIn" => {
             if values.is_empty() {
-                found.required(
-                    &place.at("values"),
+                errors.required(
+                    &context.at("values"),
                     "must be specified when `operator` is 'In' or 'NotIn'",
                 );
             }
         }
         "Exists" | "DoesNotExist" => {
             if !values.is_empty() {
-                found.forbidden(
-                    &place.at("values"),
+                errors.forbidden(
+                    &context.at("values"),
                     "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
                 );
             }
@@ -63,9 +63,9 @@ pub(super) fn fits_operator(place: &Place<'_>, found: &mut ErrorList) -> bool {
 }
 
 /// Validates the key of a requirement.
-pub(super) fn key(place: &Place<'_>, found: &mut ErrorList) {
-    for why in qualified_name(place.text("key"), place.version) {
-        found.invalid(&place.at("key"), &place.text("key").into(), &why);
+pub(super) fn key(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    for why in qualified_name(context.text("key"), context.version) {
+        errors.invalid(&context.at("key"), &context.text("key").into(), &why);
     }
 }
 
@@ -77,11 +77,11 @@ fn is_readable(selector: &Value, version: Version) -> bool {
     let indexes = Indexes::default();
     for (nth, value) in requirements.iter().enumerate() {
         let path = format!("[{nth}]");
-        let place = Place {
+        let context = FieldContext {
             path: &path,
-            ..Place::of(value, "", version, &indexes)
+            ..FieldContext::of(value, "", version, &indexes)
         };
-        requirement(&place, &mut faults);
+        requirement(&context, &mut faults);
     }
     let labels = wanted.clone().all(|(key, value)| {
         qualified_name(key, version).is_empty()
@@ -117,124 +117,124 @@ fn is_empty_selector(selector: &Value) -> bool {
 const UNSELECTED: &str = "`selector` does not match template `labels`";
 
 /// Validates the selector and the template: the selector selects its pods, which always restart.
-pub(super) fn selected_template(place: &Place<'_>, found: &mut ErrorList) {
-    let (name, shown, unreadable) = match place.kind {
+pub(super) fn selected_template(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (name, shown, unreadable) = match context.kind {
         "apps/v1.StatefulSet" => ("statefulset", "StatefulSet", ""),
         "apps/v1.DaemonSet" => ("daemonset", "DaemonSet", ""),
         // kube-apiserver reports `deployment` for ReplicaSets too.
         _ => ("deployment", "ReplicaSet", "invalid label selector"),
     };
-    let selector = &place.value["selector"];
-    let at = place.at("selector");
+    let selector = &context.value["selector"];
+    let at = context.at("selector");
     let daemons = name == "daemonset";
     if selector.is_null() && !daemons {
-        found.required(&at, "");
+        errors.required(&at, "");
     }
     let empty = !selector.is_null() && is_empty_selector(selector);
     if !selector.is_null() {
-        selector_faults(selector, &at, place, found);
+        selector_faults(selector, &at, context, errors);
         if empty && !daemons {
-            found.invalid(&at, selector, &format!("empty selector is invalid for {name}"));
+            errors.invalid(&at, selector, &format!("empty selector is invalid for {name}"));
         }
     }
-    let readable = is_readable(selector, place.version);
-    let labels = &place.value["template"]["metadata"]["labels"];
+    let readable = is_readable(selector, context.version);
+    let labels = &context.value["template"]["metadata"]["labels"];
     if readable && !empty && !selects(selector, labels) {
-        found.invalid(&place.at("template.metadata.labels"), labels, UNSELECTED);
+        errors.invalid(&context.at("template.metadata.labels"), labels, UNSELECTED);
     }
     if daemons && empty {
-        found.invalid(&at, selector, "empty selector is invalid for daemonset");
+        errors.invalid(&at, selector, "empty selector is invalid for daemonset");
     }
-    if name == "statefulset" && place.version < Version::V1_34 {
+    if name == "statefulset" && context.version < Version::V1_34 {
         // Before 1.34 the pod spec in the template of a StatefulSet was not validated.
-        template_metadata(place, found);
+        template_metadata(context, errors);
     } else if readable || daemons {
-        template(place, found);
+        template(context, errors);
     } else {
-        found.invalid(&at, selector, unreadable);
+        errors.invalid(&at, selector, unreadable);
         if name == "deployment" {
             return;
         }
     }
-    let spec = &place.value["template"]["spec"];
+    let spec = &context.value["template"]["spec"];
     let policy = &spec["restartPolicy"];
     if policy != "Always" {
-        found.unsupported(&place.at("template.spec.restartPolicy"), policy, &["Always"]);
+        errors.unsupported(&context.at("template.spec.restartPolicy"), policy, &["Always"]);
     }
     if !spec["activeDeadlineSeconds"].is_null() {
-        found.forbidden(
-            &place.at("template.spec.activeDeadlineSeconds"),
+        errors.forbidden(
+            &context.at("template.spec.activeDeadlineSeconds"),
             &format!("activeDeadlineSeconds in {shown} is not Supported"),
         );
     }
 }
 
-fn selector_faults(selector: &Value, at: &str, place: &Place<'_>, found: &mut ErrorList) {
+fn selector_faults(selector: &Value, at: &str, context: &FieldContext<'_>, errors: &mut ErrorList) {
     let known = types::named("meta/v1.LabelSelector").expect("the table has what selects by labels");
-    let selector = Place {
+    let selector = FieldContext {
         value: selector,
         path: at,
         list: &[],
         nth: 0,
-        ..*place
+        ..*context
     };
-    selector.check(known, found);
+    selector.check(known, errors);
 }
 
-fn template(place: &Place<'_>, found: &mut ErrorList) {
+fn template(context: &FieldContext<'_>, errors: &mut ErrorList) {
     let known = types::named("core/v1.PodTemplateSpec").expect("the table has the template of pods");
-    let path = place.at("template");
-    let template = Place {
-        value: &place.value["template"],
+    let path = context.at("template");
+    let template = FieldContext {
+        value: &context.value["template"],
         path: &path,
         list: &[],
         nth: 0,
-        ..*place
+        ..*context
     };
-    template.check(known, found);
+    template.check(known, errors);
 }
 
-fn template_metadata(place: &Place<'_>, found: &mut ErrorList) {
-    let metadata = &place.value["template"]["metadata"];
-    let at = |field: &str| place.at(&format!("template.{field}"));
+fn template_metadata(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let metadata = &context.value["template"]["metadata"];
+    let at = |field: &str| context.at(&format!("template.{field}"));
     labels(
         metadata["labels"].as_object(),
         &at("labels"),
-        place.version,
-        found,
+        context.version,
+        errors,
     );
     annotations(
         metadata["annotations"].as_object(),
         &at("annotations"),
-        place.version,
-        found,
+        context.version,
+        errors,
     );
 }
 
-pub(super) fn deployment_strategy(place: &Place<'_>, found: &mut ErrorList) {
-    let strategy = &place.value["strategy"];
+pub(super) fn deployment_strategy(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let strategy = &context.value["strategy"];
     let rolling = &strategy["rollingUpdate"];
-    let at = place.at("strategy");
+    let at = context.at("strategy");
     match strategy["type"].as_str().unwrap_or_default() {
-        "Recreate" if !rolling.is_null() => found.forbidden(
+        "Recreate" if !rolling.is_null() => errors.forbidden(
             &format!("{at}.rollingUpdate"),
             "may not be specified when strategy `type` is 'Recreate'",
         ),
         "Recreate" => {}
-        "RollingUpdate" => rolling_update(rolling, &format!("{at}.rollingUpdate"), found),
+        "RollingUpdate" => rolling_update(rolling, &format!("{at}.rollingUpdate"), errors),
         _ => {
             let shown = json!({ "Type": strategy["type"], "RollingUpdate": rolling });
-            found.unsupported(&at, &shown, &["Recreate", "RollingUpdate"]);
+            errors.unsupported(&at, &shown, &["Recreate", "RollingUpdate"]);
         }
     }
 }
 
-fn rolling_update(rolling: &Value, at: &str, found: &mut ErrorList) {
+fn rolling_update(rolling: &Value, at: &str, errors: &mut ErrorList) {
     let (surge, missing) = (&rolling["maxSurge"], &rolling["maxUnavailable"]);
     let at = |field: &str| format!("{at}.{field}");
     for (field, value) in [("maxUnavailable", missing), ("maxSurge", surge)] {
         if let Some(why) = count_fault(value) {
-            found.invalid(&at(field), value, why);
+            errors.invalid(&at(field), value, why);
         }
     }
     let is_zero = |value: &Value| match value.as_str() {
@@ -242,7 +242,7 @@ fn rolling_update(rolling: &Value, at: &str, found: &mut ErrorList) {
         None => value == 0,
     };
     if is_zero(surge) && is_zero(missing) {
-        found.invalid(
+        errors.invalid(
             &at("maxUnavailable"),
             missing,
             "may not be 0 when `maxSurge` is 0",
@@ -253,7 +253,7 @@ fn rolling_update(rolling: &Value, at: &str, found: &mut ErrorList) {
         .and_then(percent)
         .is_some_and(|percent| percent > 100)
     {
-        found.invalid(&at("maxUnavailable"), missing, "must not be greater than 100%");
+        errors.invalid(&at("maxUnavailable"), missing, "must not be greater than 100%");
     }
 }
 
@@ -268,34 +268,34 @@ fn count_fault(value: &Value) -> Option<&'static str> {
     }
 }
 
-pub(super) fn progress_deadline(place: &Place<'_>, found: &mut ErrorList) {
-    let deadline = &place.value["progressDeadlineSeconds"];
-    let ready = place.value["minReadySeconds"].as_i64().unwrap_or_default();
+pub(super) fn progress_deadline(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let deadline = &context.value["progressDeadlineSeconds"];
+    let ready = context.value["minReadySeconds"].as_i64().unwrap_or_default();
     if deadline.as_i64().is_some_and(|deadline| deadline <= ready) {
-        found.invalid(
-            &place.at("progressDeadlineSeconds"),
+        errors.invalid(
+            &context.at("progressDeadlineSeconds"),
             deadline,
             "must be greater than minReadySeconds",
         );
     }
 }
 
-pub(super) fn set_policies(place: &Place<'_>, found: &mut ErrorList) {
-    let policy = place.text("podManagementPolicy");
+pub(super) fn set_policies(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let policy = context.text("podManagementPolicy");
     if !matches!(policy, "" | "OrderedReady" | "Parallel") {
-        found.invalid(
-            &place.at("podManagementPolicy"),
+        errors.invalid(
+            &context.at("podManagementPolicy"),
             &policy.into(),
             "must be 'OrderedReady' or 'Parallel'",
         );
     }
-    let strategy = &place.value["updateStrategy"];
-    let at = place.at("updateStrategy");
+    let strategy = &context.value["updateStrategy"];
+    let at = context.at("updateStrategy");
     match strategy["type"].as_str().unwrap_or_default() {
         "RollingUpdate" => {
             let partition = &strategy["rollingUpdate"]["partition"];
             if partition.as_i64().is_some_and(|number| number < 0) {
-                found.invalid(
+                errors.invalid(
                     &format!("{at}.rollingUpdate.partition"),
                     partition,
                     "must be greater than or equal to 0",
@@ -305,17 +305,17 @@ pub(super) fn set_policies(place: &Place<'_>, found: &mut ErrorList) {
         "OnDelete" => {}
         _ => {
             let shown = json!({ "Type": strategy["type"], "RollingUpdate": strategy["rollingUpdate"] });
-            found.invalid(&at, &shown, "must be 'RollingUpdate' or 'OnDelete'");
+            errors.invalid(&at, &shown, "must be 'RollingUpdate' or 'OnDelete'");
         }
     }
 }
 
-pub(super) fn daemon_strategy(place: &Place<'_>, found: &mut ErrorList) {
-    let strategy = &place.value["updateStrategy"];
+pub(super) fn daemon_strategy(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let strategy = &context.value["updateStrategy"];
     if !matches!(strategy["type"].as_str(), Some("RollingUpdate" | "OnDelete")) {
         let shown = json!({ "Type": strategy["type"], "RollingUpdate": strategy["rollingUpdate"] });
-        found.unsupported(
-            &place.at("updateStrategy"),
+        errors.unsupported(
+            &context.at("updateStrategy"),
             &shown,
             &["RollingUpdate", "OnDelete"],
         );
@@ -323,93 +323,93 @@ pub(super) fn daemon_strategy(place: &Place<'_>, found: &mut ErrorList) {
 }
 
 /// Validates the selector of a job, which contains its uid unless `manualSelector` is set.
-pub(super) fn job_selector(place: &Place<'_>, found: &mut ErrorList) {
-    let spec = &place.value["spec"];
+pub(super) fn job_selector(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let spec = &context.value["spec"];
     let selector = &spec["selector"];
     let labels = &spec["template"]["metadata"]["labels"];
     let mut generated = json!({});
-    if let Some(uid) = place.root["metadata"]["uid"].as_str() {
+    if let Some(uid) = context.root["metadata"]["uid"].as_str() {
         generated["matchLabels"] = json!({ "batch.kubernetes.io/controller-uid": uid });
     }
     let known_uid = generated["matchLabels"].is_object();
     if spec["manualSelector"] != true && known_uid && *selector != generated {
-        found.invalid("spec.selector", selector, "`selector` not auto-generated");
+        errors.invalid("spec.selector", selector, "`selector` not auto-generated");
     }
     if selector.is_null() {
-        found.required("spec.selector", "");
+        errors.required("spec.selector", "");
     } else {
-        selector_faults(selector, "spec.selector", place, found);
+        selector_faults(selector, "spec.selector", context, errors);
     }
-    if is_readable(selector, place.version) && !selects(selector, labels) {
-        found.invalid("spec.template.metadata.labels", labels, UNSELECTED);
+    if is_readable(selector, context.version) && !selects(selector, labels) {
+        errors.invalid("spec.template.metadata.labels", labels, UNSELECTED);
     }
 }
 
-pub(super) fn job_indexes(place: &Place<'_>, found: &mut ErrorList) {
-    if place.text("completionMode") == "Indexed" {
-        if place.value["completions"].is_null() {
-            found.required(&place.at("completions"), "when completion mode is Indexed");
+pub(super) fn job_indexes(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    if context.text("completionMode") == "Indexed" {
+        if context.value["completions"].is_null() {
+            errors.required(&context.at("completions"), "when completion mode is Indexed");
         }
         return;
     }
     for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
-        if !place.value[field].is_null() {
-            found.invalid(
-                &place.at(field),
-                &place.value[field],
+        if !context.value[field].is_null() {
+            errors.invalid(
+                &context.at(field),
+                &context.value[field],
                 "requires indexed completion mode",
             );
         }
     }
 }
 
-pub(super) fn job_restarts(place: &Place<'_>, found: &mut ErrorList) {
-    let policy = &place.value["template"]["spec"]["restartPolicy"];
-    let at = place.at("template.spec.restartPolicy");
+pub(super) fn job_restarts(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let policy = &context.value["template"]["spec"]["restartPolicy"];
+    let at = context.at("template.spec.restartPolicy");
     match policy.as_str().unwrap_or_default() {
         "OnFailure" | "Never" => {}
-        "" | "Always" => found.required(&at, "valid values: \"OnFailure\", \"Never\""),
-        _ => found.unsupported(&at, policy, &["OnFailure", "Never"]),
+        "" | "Always" => errors.required(&at, "valid values: \"OnFailure\", \"Never\""),
+        _ => errors.unsupported(&at, policy, &["OnFailure", "Never"]),
     }
 }
 
-pub(super) fn budget(place: &Place<'_>, found: &mut ErrorList) {
-    let (least, most) = (&place.value["minAvailable"], &place.value["maxUnavailable"]);
+pub(super) fn budget(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (least, most) = (&context.value["minAvailable"], &context.value["maxUnavailable"]);
     if !least.is_null() && !most.is_null() {
         let shown = json!({
             "MinAvailable": least,
-            "Selector": place.value["selector"],
+            "Selector": context.value["selector"],
             "MaxUnavailable": most,
-            "UnhealthyPodEvictionPolicy": place.value["unhealthyPodEvictionPolicy"],
+            "UnhealthyPodEvictionPolicy": context.value["unhealthyPodEvictionPolicy"],
         });
-        found.invalid(
-            place.path,
+        errors.invalid(
+            context.path,
             &shown,
             "minAvailable and maxUnavailable cannot be both set",
         );
     }
 }
 
-pub(super) fn replica_range(place: &Place<'_>, found: &mut ErrorList) {
-    let (least, most) = (&place.value["minReplicas"], &place.value["maxReplicas"]);
-    let at = place.at("maxReplicas");
+pub(super) fn replica_range(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (least, most) = (&context.value["minReplicas"], &context.value["maxReplicas"]);
+    let at = context.at("maxReplicas");
     if least.as_i64().is_some_and(|number| number < 1) {
-        found.invalid(
-            &place.at("minReplicas"),
+        errors.invalid(
+            &context.at("minReplicas"),
             least,
             "must be greater than or equal to 1",
         );
     }
     let most = most.as_i64().unwrap_or_default();
     if most < 1 {
-        if place.version >= Version::V1_36 {
-            found.required(&at, "must be set and greater than 0");
+        if context.version >= Version::V1_36 {
+            errors.required(&at, "must be set and greater than 0");
         } else {
-            found.invalid(&at, &most.into(), "must be greater than 0");
+            errors.invalid(&at, &most.into(), "must be greater than 0");
         }
     }
     if least.as_i64().is_some_and(|least| most < least) {
-        found.invalid(
+        errors.invalid(
             &at,
             &most.into(),
             "must be greater than or equal to `minReplicas`",

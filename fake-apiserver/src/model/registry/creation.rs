@@ -144,7 +144,7 @@ impl Writer<'_> {
     /// Checks that a new object is valid and has no resourceVersion.
     fn check_new(&self, object: &Value, name: &str) -> Result<(), Status> {
         let (kind, version) = (self.kind(), self.model.version);
-        let mut faults = validation::new_faults(kind, object, name, version);
+        let mut faults = validation::validate_create(kind, object, name, version);
         faults.extend(self.kind_fault(object));
         faults.extend(crd::new_faults(kind, object, version));
         faults.extend(admission_policy::faults(kind, object));

@@ -198,7 +198,7 @@ impl Writer<'_> {
             self.admit_update(&stored, &mut manifest)?;
             manifest = self.conformed(manifest);
         }
-        let mut faults = validation::changed_faults(
+        let mut faults = validation::validate_update(
             kind,
             &self.identified(manifest.clone(), current.name(), &current.uid),
             &self.completed(stored.clone()),

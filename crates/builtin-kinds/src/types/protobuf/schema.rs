@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_what_its_json_would_be() {
+    fn schemas_decode_to_the_same_json() {
         let size = [
             within(5, b"integer"),
             within(8, &within(1, b"3")),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_no_deeper_than_an_object() {
+    fn schemas_are_limited_to_the_depth_of_objects() {
         let mut message = Vec::new();
         for _ in 0..10_000 {
             let mut length = Vec::new();
