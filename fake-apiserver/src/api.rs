@@ -34,8 +34,8 @@ use accept::Shape;
 pub use access::{Access, User};
 pub use apimachinery::BODY_BYTES_MAX;
 pub use apimachinery::options::{
-    Collection, GetRequest, ListRequest, MetaVersion, Representation, RequestedVersion, RowObject, TableForm,
-    VersionMatch, WatchRequest,
+    Collection, GetRequest, ListRequest, MetaVersion, Representation, RequestedVersion, RowObject,
+    TableOptions, VersionMatch, WatchRequest,
 };
 pub use apimachinery::path::{decoded_path, query_pairs};
 pub use apimachinery::status::{Cause, Details, Status};

@@ -4,7 +4,7 @@
 
 use crate::continue_token::ContinueToken;
 use crate::kind::ApiResource;
-pub use crate::representation::{MetaVersion, Representation, RowObject, TableForm};
+pub use crate::representation::{MetaVersion, Representation, RowObject, TableOptions};
 use crate::selector::Selector;
 
 /// Kind, and optionally a namespace.

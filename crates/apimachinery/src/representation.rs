@@ -8,7 +8,7 @@ pub enum Representation {
     /// `as=PartialObjectMetadata` or `as=PartialObjectMetadataList`.
     Metadata(MetaVersion),
     /// `as=Table`: printer columns.
-    Table(TableForm),
+    Table(TableOptions),
 }
 
 /// Version of the group `meta.k8s.io`.
@@ -32,7 +32,7 @@ impl MetaVersion {
 
 /// Options of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TableForm {
+pub struct TableOptions {
     /// Version of the table itself.
     pub version: MetaVersion,
     /// `includeObject`.

@@ -8,7 +8,7 @@
 
 use apimachinery::go_text;
 use apimachinery::kind::ApiResource;
-use apimachinery::options::{MetaVersion, Representation, RowObject, TableForm};
+use apimachinery::options::{MetaVersion, Representation, RowObject, TableOptions};
 use apimachinery::path::query_pairs;
 use apimachinery::status::Status;
 
@@ -63,7 +63,7 @@ pub(super) fn form(
     }
     Ok(match chosen.transform {
         None => Representation::Full,
-        Some((Transform::Table, version)) => Representation::Table(TableForm {
+        Some((Transform::Table, version)) => Representation::Table(TableOptions {
             version,
             object: included(request).unwrap_or(RowObject::Metadata),
         }),

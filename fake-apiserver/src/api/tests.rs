@@ -115,7 +115,7 @@ fn options_that_contradict_each_other_are_422(
 }
 
 #[test]
-fn several_faults_are_one_status() {
+fn several_errors_are_one_status() {
     let answer = get(NEWEST, &format!("{CM}?resourceVersionMatch=Exact&continue=x")).unwrap_err();
     let one = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
     let two = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided";
@@ -126,7 +126,7 @@ fn several_faults_are_one_status() {
 }
 
 #[test]
-fn one_fault_is_a_status_byte_for_byte() {
+fn a_single_error_is_a_status_byte_for_byte() {
     let answer = get(NEWEST, &format!("{CM}?sendInitialEvents=")).unwrap_err();
     assert_eq!(
         String::from_utf8_lossy(&answer.body),
@@ -221,7 +221,7 @@ fn what_cannot_be_read_is_400(#[case] query: &str, #[case] message: &str) {
 }
 
 #[test]
-fn a_token_has_the_format_of_a_real_one() {
+fn tokens_have_the_format_of_kube_apiserver() {
     let token = ContinueToken {
         revision: 1234,
         start: "/default/cm-2\0".to_owned(),
@@ -384,12 +384,12 @@ const META_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8
 #[case::table(
     "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
     CM,
-    Ok(Representation::Table(TableForm { version: MetaVersion::V1, object: RowObject::Metadata }))
+    Ok(Representation::Table(TableOptions { version: MetaVersion::V1, object: RowObject::Metadata }))
 )]
 #[case::old_table_with_objects(
     "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
     &format!("{CM}?includeObject=Object"),
-    Ok(Representation::Table(TableForm { version: MetaVersion::V1beta1, object: RowObject::Full }))
+    Ok(Representation::Table(TableOptions { version: MetaVersion::V1beta1, object: RowObject::Full }))
 )]
 #[case::unknown_table_then_json(
     "application/json;as=Table;v=v2;g=meta.k8s.io,application/json",
@@ -461,7 +461,7 @@ const ROUTED: &str = "406: Not Acceptable\n\nAvailable representations: applicat
 )]
 #[case::a_watch_in_yaml("application/yaml, application/json", &format!("{CM}?watch=1"), "only the following media types are accepted: application/json;stream=watch, ", "application/yaml", "apiVersion: v1\ncode: 406\n")]
 #[case::unknown_include("application/json;as=Table;v=v1;g=meta.k8s.io", &format!("{CM}?watch=1&includeObject=x"), "Unable to convert to Table as requested: includeObject: Invalid value: \"x\"", "application/json", "{\n")]
-fn what_nobody_can_write_is_refused(
+fn unsupported_formats_are_rejected(
     #[case] accept: &str,
     #[case] target: &str,
     #[case] message: &str,
@@ -497,7 +497,7 @@ fn long_bodies_are_compressed(#[case] accepted: &str, #[case] length: usize, #[c
 #[case::number("limit=many", &["strconv.ParseInt: parsing \"many\": invalid syntax"])]
 #[case::version_with_continue("resourceVersion=7&continue=x", &[VERSION_WITH_CONTINUE])]
 #[case::unreadable_version("watch=1&resourceVersion=null", &["resourceVersion: Invalid value: \"null\": strconv.ParseUint: parsing \"null\": invalid syntax"])]
-fn broken_rules_are_named(#[case] query: &str, #[case] expected: &[&str]) {
+fn violated_rules_are_named(#[case] query: &str, #[case] expected: &[&str]) {
     assert_eq!(
         violations(
             &Method::GET,
@@ -549,7 +549,7 @@ fn a_query_is_decoded_in_order(#[case] query: &str, #[case] expected: &[(&str, &
 #[case::curl_declines("curl/8", "pretty=false", false)]
 #[case::asked_for("probe/1", "pretty=true", true)]
 #[case::without_a_value("probe/1", "pretty", false)]
-fn people_are_answered_with_indentation(#[case] agent: &str, #[case] query: &str, #[case] indented: bool) {
+fn browsers_and_curl_get_indented_json(#[case] agent: &str, #[case] query: &str, #[case] indented: bool) {
     let request = request(Method::GET, &format!("{CM}?{query}"), &[("user-agent", agent)]);
     let answer = ok("{\"a\":\"<\"}\n".into()).in_the_style_of(&request);
     let expected = if indented {
@@ -561,7 +561,7 @@ fn people_are_answered_with_indentation(#[case] agent: &str, #[case] query: &str
 }
 
 #[test]
-fn headers_of_every_answer_echo_the_audit_id() {
+fn every_response_echoes_the_audit_id() {
     let own = common_headers(&request(Method::GET, CM, &[]), 7);
     assert_eq!(
         own[0],

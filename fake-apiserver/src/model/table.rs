@@ -11,7 +11,7 @@ use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::ApiResource;
 use apimachinery::object::Stored;
-use apimachinery::options::{Representation, TableForm};
+use apimachinery::options::{Representation, TableOptions};
 use builtin_kinds::columns::{Columns, Row};
 use builtin_kinds::convert;
 use bytes::Bytes;
@@ -44,7 +44,7 @@ pub(super) fn shown(
 }
 
 /// Encodes a page as a table, without newline.
-pub(super) fn page(page: &Page, table: TableForm, metadata: &Map<String, Value>) -> Vec<u8> {
+pub(super) fn page(page: &Page, table: TableOptions, metadata: &Map<String, Value>) -> Vec<u8> {
     let printer = Printer::new(page.kind, table, page.version, page.read_at);
     let mut out = printer.begin(metadata, true);
     for (index, item) in page.items.iter().enumerate() {
@@ -71,7 +71,7 @@ fn printed(stored: &Stored) -> Value {
 /// Encodes the table of a bookmark: a row of an object with only a resourceVersion; `carried` is the `object` of the row.
 pub(super) fn bookmark(
     kind: &ApiResource,
-    table: TableForm,
+    table: TableOptions,
     version: Version,
     object: &Value,
     carried: &[u8],
@@ -90,14 +90,14 @@ pub(super) fn bookmark(
 #[derive(Debug)]
 pub(super) struct Printer<'a> {
     kind: &'a ApiResource,
-    table: TableForm,
+    table: TableOptions,
     columns: Columns,
     version: Version,
     now: Duration,
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(kind: &'a ApiResource, table: TableForm, version: Version, now: Duration) -> Self {
+    pub(super) fn new(kind: &'a ApiResource, table: TableOptions, version: Version, now: Duration) -> Self {
         Self {
             kind,
             table,

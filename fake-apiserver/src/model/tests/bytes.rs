@@ -1,7 +1,7 @@
 //! Complete bodies on the wire.
 
 use apimachinery::encode::encode_json;
-use apimachinery::options::{Collection, MetaVersion, Representation, RowObject, TableForm};
+use apimachinery::options::{Collection, MetaVersion, Representation, RowObject, TableOptions};
 use rstest::rstest;
 
 use super::*;
@@ -68,7 +68,7 @@ fn an_empty_list_has_items() {
 }
 
 #[test]
-fn a_page_has_token_and_count_behind_its_revision() {
+fn a_page_has_token_and_count_after_its_revision() {
     let page = World::fixture(Version::V1_36).page(&format!("{CM}?limit=2"));
     let body = page.encode();
     let token = page.continue_token.clone().unwrap();
@@ -241,7 +241,7 @@ fn every_kind_s_bookmark_is_json_of_that_kind() {
 }
 
 #[test]
-fn an_error_event_holds_its_status() {
+fn an_error_event_contains_its_status() {
     let frame = crate::model::error_frame(&Status::expired_watch(5, 1234));
     assert_eq!(
         text(&frame.line),
@@ -259,7 +259,7 @@ fn an_error_event_holds_its_status() {
 }
 
 #[test]
-fn the_bytes_of_a_version_are_made_once() {
+fn each_version_is_encoded_once() {
     let world = World::fixture(Version::V1_36);
     let object = world.model.object(&cm("cm-1")).unwrap();
     assert_eq!(
@@ -313,14 +313,14 @@ fn an_expired_token_is_a_status_byte_for_byte() {
 
 /// A list that is encoded while it is sent has the bytes of one encoded at once.
 #[rstest]
-fn a_long_list_is_the_same_in_pieces(
+fn a_long_list_is_the_same_in_chunks(
     #[values("application/json", "application/yaml")] accept: &'static str,
     #[values("", "pretty=true")] query: &str,
     #[values(
         Representation::Full,
         Representation::Metadata(MetaVersion::V1),
-        Representation::Table(TableForm { version: MetaVersion::V1, object: RowObject::Full }),
-        Representation::Table(TableForm { version: MetaVersion::V1, object: RowObject::None })
+        Representation::Table(TableOptions { version: MetaVersion::V1, object: RowObject::Full }),
+        Representation::Table(TableOptions { version: MetaVersion::V1, object: RowObject::None })
     )]
     form: Representation,
     #[values(CM, WD)] target: &str,
