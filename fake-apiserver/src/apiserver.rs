@@ -1,7 +1,7 @@
 //! Sans-IO apiserver without a scenario: authenticates, authorizes, and answers every request from the model. No clock.
 //!
 //! [`Server`](crate::server::Server) drives it: it passes inputs on, and requests deviations of a response (`deviate.rs`) or
-//! changes of the stored state (`truth.rs`). Every decision is appended to the trace (`log.rs`) when it takes effect. This
+//! changes of the stored state (`store.rs`). Every decision is appended to the trace (`log.rs`) when it takes effect. This
 //! module must not depend on steps, rules or the goal of a run.
 
 mod admission;
@@ -22,7 +22,7 @@ mod output;
 mod process;
 mod review;
 mod scripted;
-mod truth;
+mod store;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -45,9 +45,9 @@ pub(crate) use memory::ANSWER_BYTES_MAX;
 pub use memory::MemoryView;
 pub use output::Output;
 use scenario::{PageEdit, ServerSettings};
+pub(crate) use store::Followed;
 use trace::fault::Ending;
 use trace::record::{ConnId, Record, Replica, Side, StreamId, Verb, What};
-pub(crate) use truth::Followed;
 
 use crate::api;
 use crate::api::access::{AccessSettings, Authorization, Issuer};
@@ -456,11 +456,11 @@ impl ApiServer {
         let (catalog, version) = (self.model.catalog(), self.settings.version);
         match sent.as_ref().and_then(|token| self.aliases.get(token)) {
             None => (api::parse(request, catalog, version).map(for_user), sent),
-            Some(truthful) => {
+            Some(original) => {
                 let query: Vec<(String, String)> = query
                     .iter()
                     .map(|(name, value)| {
-                        let value = if name == "continue" { truthful } else { value };
+                        let value = if name == "continue" { original } else { value };
                         (name.clone(), value.clone())
                     })
                     .collect();
@@ -469,7 +469,7 @@ impl ApiServer {
                     ..request.clone()
                 };
                 let parsed = api::parse(&request, catalog, version);
-                (parsed.map(for_user), Some(truthful.clone()))
+                (parsed.map(for_user), Some(original.clone()))
             }
         }
     }

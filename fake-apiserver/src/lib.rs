@@ -1,10 +1,10 @@
-//! A Kubernetes apiserver that is **truthful on the wire by default and lies on cue**.
+//! An in-memory Kubernetes apiserver that **answers like kube-apiserver unless a script or rule deviates**.
 //!
-//! Where to start reading: [`scenario`] is what a file may say, [`model`] is what a real apiserver would answer,
-//! `apiserver` answers so without any I/O, [`script`] decides where the two part, [`server`] joins them behind one door in
-//! and one door out, and `net` (feature `net`, on by default) carries it all out over sockets.
+//! Where to start reading: [`scenario`] is a parsed file, [`model`] computes the responses of kube-apiserver, `apiserver`
+//! answers requests with them without I/O, [`script`] decides the deviations, [`server`] joins these behind one method for
+//! input and one for output, and `net` (feature `net`, on by default) serves it over sockets.
 //!
-//! This crate knows nothing of any client. What a client under test tells about itself comes in as a
+//! This crate must not know any client. What a client under test reports comes in as a
 //! [`report::Report`]; everything both sides did goes out as [`record::Record`]s, in one order.
 
 pub mod api;

@@ -54,16 +54,16 @@ pub fn story(records: &[Record]) -> String {
                 (Lane::Answer(stream.0), format!("withheld {}", state(object)))
             }
             What::End { stream, how, by } => (Lane::Answer(stream.0), end(*how, *by)),
-            What::Wrote(truth) => (
-                Lane::Truth,
-                format!("{:?} {} {}", truth.op, truth.resource, state(&truth.object)),
+            What::Wrote(write) => (
+                Lane::Store,
+                format!("{:?} {} {}", write.op, write.resource, state(&write.object)),
             ),
             What::Rule { rule, how, .. } => (Lane::Script, format!("rule {rule}: {how}")),
-            What::Restored { to } => (Lane::Truth, format!("restored to {to}")),
+            What::Restored { to } => (Lane::Store, format!("restored to {to}")),
             What::Turned {
                 how,
                 resource_version,
-            } => (Lane::Truth, format!("{how} at {resource_version}")),
+            } => (Lane::Store, format!("{how} at {resource_version}")),
             What::Step { step, how } => (Lane::Script, format!("step {step}: {how}")),
             What::Bound { name, value, .. } => (Lane::Script, format!("${name} = {value}")),
             What::ScriptDone => (Lane::Script, "done".to_owned()),
@@ -91,7 +91,7 @@ pub fn story(records: &[Record]) -> String {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Lane {
     Script,
-    Truth,
+    Store,
     Reports,
     /// A request and its response, in order of arrival.
     Answer(u64),

@@ -14,7 +14,7 @@ use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{RunEnd, What};
 use fake_apiserver::scenario::{
     Action, ClientMode, ClientSettings, Expect, InitialList, Manifest, Place, SayAction, Scenario,
-    SharedScenario, Step, Target, Times, Trigger, TruthAction,
+    SharedScenario, Step, StoreAction, Target, Times, Trigger,
 };
 use rstest::rstest;
 
@@ -80,12 +80,12 @@ fn cut_in_mid_stream(how: Ending) -> Vec<Step> {
     vec![
         step(
             Trigger::Quiet(50),
-            vec![Action::Truth(TruthAction::Apply(vec![config_map("a", 2)]))],
+            vec![Action::Store(StoreAction::Apply(vec![config_map("a", 2)]))],
         ),
         step(Trigger::Now, vec![Action::Say(SayAction::End(how))]),
         step(
             Trigger::Now,
-            vec![Action::Truth(TruthAction::Apply(vec![
+            vec![Action::Store(StoreAction::Apply(vec![
                 config_map("b", 2),
                 config_map("d", 1),
             ]))],

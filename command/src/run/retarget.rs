@@ -5,8 +5,8 @@
 
 use fake_apiserver::model::catalog::{ApiResource, Catalog};
 use fake_apiserver::scenario::{
-    Action, Manifest, ObjectName, PageEdit, ReplyBody, SayAction, Scenario, SentObject, ShapeAction, Target,
-    Trigger, TruthAction, Version,
+    Action, Manifest, ObjectName, PageEdit, ReplyBody, SayAction, Scenario, SentObject, ShapeAction,
+    StoreAction, Target, Trigger, Version,
 };
 use serde_json::{Map, Value};
 
@@ -148,13 +148,13 @@ impl Moving<'_> {
     fn action(&self, action: &mut Action) -> Result<(), String> {
         let word = action.word();
         match action {
-            Action::Truth(TruthAction::Apply(manifests)) => manifests
+            Action::Store(StoreAction::Apply(manifests)) => manifests
                 .iter_mut()
                 .try_for_each(|manifest| self.manifest(manifest)),
-            Action::Truth(TruthAction::Delete { objects, .. }) => {
+            Action::Store(StoreAction::Delete { objects, .. }) => {
                 objects.iter_mut().try_for_each(|object| self.name(object))
             }
-            Action::Truth(TruthAction::Relabel { object, .. }) => self.name(object),
+            Action::Store(StoreAction::Relabel { object, .. }) => self.name(object),
             Action::Shape(ShapeAction::EditPage(edit)) => self.page(edit),
             Action::Say(SayAction::SendEvent { kind, object, .. }) => match object {
                 SentObject::Stored(name) => self.name(name),
@@ -170,17 +170,17 @@ impl Moving<'_> {
             Action::Shape(ShapeAction::Reply(reply)) => match &reply.body {
                 ReplyBody::Raw(text) => self.is_free(text, word),
                 ReplyBody::Json(json) => self.is_free(&json.to_string(), word),
-                ReplyBody::Status(_) | ReplyBody::Truth => Ok(()),
+                ReplyBody::Status(_) | ReplyBody::Unmodified => Ok(()),
             },
-            Action::Truth(
-                TruthAction::Compact
-                | TruthAction::ClearWatchCache(_)
-                | TruthAction::FreezeWatchCache(_)
-                | TruthAction::LagWatchCache { .. }
-                | TruthAction::ThawWatchCache(_)
-                | TruthAction::Restore { .. }
-                | TruthAction::Restart(_)
-                | TruthAction::JumpClock { .. },
+            Action::Store(
+                StoreAction::Compact
+                | StoreAction::ClearWatchCache(_)
+                | StoreAction::FreezeWatchCache(_)
+                | StoreAction::LagWatchCache { .. }
+                | StoreAction::ThawWatchCache(_)
+                | StoreAction::Restore { .. }
+                | StoreAction::Restart(_)
+                | StoreAction::JumpClock { .. },
             )
             | Action::Shape(
                 ShapeAction::Delay(_) | ShapeAction::Pace(_) | ShapeAction::Gzip | ShapeAction::NoAnswer(_),
@@ -331,7 +331,7 @@ fn names(kind: &ApiResource, group: &str, plural: &str) -> bool {
 }
 
 fn applied(action: &Action) -> Option<&Vec<Manifest>> {
-    if let Action::Truth(TruthAction::Apply(manifests)) = action {
+    if let Action::Store(StoreAction::Apply(manifests)) = action {
         Some(manifests)
     } else {
         None

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_outweighs_what_came_of_it() {
+    fn a_crash_takes_precedence_over_its_consequences() {
         let mut s = Sample::new();
         s.list(&[]).emit(Report::Crashed {
             message: "index out of bounds".to_owned(),

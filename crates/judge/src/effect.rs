@@ -5,7 +5,7 @@
 
 use ::trace::fault::Ending;
 use ::trace::record::{FrameType, Record, Side, StreamId, Verb, What};
-use scenario::{Action, RuleAction, Scenario, Trigger, TruthAction};
+use scenario::{Action, RuleAction, Scenario, StoreAction, Trigger};
 
 /// Effect of a script's faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,16 +45,16 @@ impl Effects {
 /// rare enough to be the subject of a scenario.
 fn is_lie(action: &Action) -> bool {
     match action {
-        Action::Truth(action) => match action {
-            TruthAction::Apply(_) | TruthAction::Delete { .. } | TruthAction::Relabel { .. } => false,
-            TruthAction::Compact
-            | TruthAction::ClearWatchCache(_)
-            | TruthAction::FreezeWatchCache(_)
-            | TruthAction::LagWatchCache { .. }
-            | TruthAction::ThawWatchCache(_)
-            | TruthAction::Restore { .. }
-            | TruthAction::Restart(_)
-            | TruthAction::JumpClock { .. } => true,
+        Action::Store(action) => match action {
+            StoreAction::Apply(_) | StoreAction::Delete { .. } | StoreAction::Relabel { .. } => false,
+            StoreAction::Compact
+            | StoreAction::ClearWatchCache(_)
+            | StoreAction::FreezeWatchCache(_)
+            | StoreAction::LagWatchCache { .. }
+            | StoreAction::ThawWatchCache(_)
+            | StoreAction::Restore { .. }
+            | StoreAction::Restart(_)
+            | StoreAction::JumpClock { .. } => true,
         },
         Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => true,
     }
@@ -114,7 +114,7 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
         // On real sockets nothing listens meanwhile, so the trace has no record of connection attempts.
         Action::Refuse(_)
         | Action::Rule(RuleAction::NoBookmarks)
-        | Action::Truth(_)
+        | Action::Store(_)
         | Action::Shape(_)
         | Action::Say(_) => true,
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::trace::fault::Ending;
 use ::trace::record::{
-    ConnId, Frame, FrameType, ObjectRef, Record, RunEnd, Side, StreamId, Truth, Verb, What,
+    ConnId, Frame, FrameType, ObjectRef, Record, RunEnd, Side, StoreWrite, StreamId, Verb, What,
 };
 use ::trace::report::Report;
 
@@ -238,7 +238,7 @@ pub struct Wrote<'a> {
     /// When it happened.
     pub at: Moment,
     /// The write.
-    pub truth: &'a Truth,
+    pub write: &'a StoreWrite,
 }
 
 /// An event of the store that the script dropped from a watch.
@@ -510,9 +510,9 @@ pub fn readable(frame: &Frame) -> bool {
 }
 
 /// Returns the write of a record, if any.
-pub fn written(what: &What) -> Option<&Truth> {
+pub fn written(what: &What) -> Option<&StoreWrite> {
     match what {
-        What::Wrote(truth) => Some(truth),
+        What::Wrote(write) => Some(write),
         What::Connected { .. }
         | What::Goaway { .. }
         | What::Refused

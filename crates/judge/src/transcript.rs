@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use ::trace::fault::Ending;
 use ::trace::record::line::{self, server, who};
-use ::trace::record::{Frame, Record, Side, StreamId, Truth, Verb, What, WriteOp};
+use ::trace::record::{Frame, Record, Side, StoreWrite, StreamId, Verb, What, WriteOp};
 use scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace, written};
@@ -198,7 +198,7 @@ impl<'t, 'a> Writer<'t, 'a> {
                 let text = format!("kept back {}", words::object(self.scenario, object));
                 self.line(record, self.about(*stream, text));
             }
-            What::Wrote(truth) => used += self.wrote(record, truth, rest),
+            What::Wrote(write) => used += self.wrote(record, write, rest),
             What::Step { step, how } => {
                 let line = self
                     .scenario
@@ -280,26 +280,26 @@ impl<'t, 'a> Writer<'t, 'a> {
     }
 
     /// Writes of the same type at the same instant share a line; returns how many more were consumed.
-    fn wrote(&mut self, record: &Record, truth: &Truth, rest: &[Record]) -> usize {
-        let op = |truth: &Truth| line::op(truth.op);
-        let state = |truth: &Truth| {
-            let state = words::object(self.scenario, &truth.object);
-            let foreign = truth.resource != self.scenario.target.plural;
+    fn wrote(&mut self, record: &Record, write: &StoreWrite, rest: &[Record]) -> usize {
+        let op = |write: &StoreWrite| line::op(write.op);
+        let state = |write: &StoreWrite| {
+            let state = words::object(self.scenario, &write.object);
+            let foreign = write.resource != self.scenario.target.plural;
             let resource = if foreign {
-                format!("{}/", truth.resource)
+                format!("{}/", write.resource)
             } else {
                 String::new()
             };
-            let outside = !foreign && !truth.selected && truth.op != WriteOp::Delete;
+            let outside = !foreign && !write.selected && write.op != WriteOp::Delete;
             format!(
                 "{resource}{state}{}",
                 if outside { " (not selected)" } else { "" }
             )
         };
-        let mut text = format!("{} {}", op(truth), state(truth));
+        let mut text = format!("{} {}", op(write), state(write));
         let mut more = 0;
         for next in rest.iter().take_while(|next| next.at == record.at) {
-            let Some(also) = written(&next.what).filter(|also| op(also) == op(truth)) else {
+            let Some(also) = written(&next.what).filter(|also| op(also) == op(write)) else {
                 break;
             };
             if more < 11 {

@@ -185,7 +185,7 @@ impl WireJudge {
                     self.read(&agent, Subject::of(&named, query), asked, record, violations);
                 }
             }
-            What::Wrote(truth) => self.clients.write(truth),
+            What::Wrote(write) => self.clients.write(write),
             What::Disconnected { conn, by } => self.disconnected(*conn, *by, record),
             What::StopRequested => self.stop(record),
             What::End { stream, how, by } => {

@@ -16,7 +16,7 @@ use super::{Expected, Manifest, ObjectName, Ref};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Writes to the store.
-    Truth(TruthAction),
+    Store(StoreAction),
     /// Determines the response before any of it is sent.
     Shape(ShapeAction),
     /// Applies to the store's events from now on.
@@ -29,7 +29,7 @@ pub enum Action {
 
 /// A write to the store, or a change of its watch caches.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TruthAction {
+pub enum StoreAction {
     /// Creates the object, or replaces it if it exists.
     Apply(Vec<Manifest>),
     /// Deletes the objects.
@@ -178,7 +178,7 @@ impl Action {
     /// Returns true if the action acts on a response, rather than on the store or the whole server.
     pub fn concerns_answer(&self) -> bool {
         match self {
-            Self::Truth(_) | Self::Refuse(_) => false,
+            Self::Store(_) | Self::Refuse(_) => false,
             Self::Shape(_) | Self::Rule(_) | Self::Say(_) => true,
         }
     }
@@ -186,18 +186,18 @@ impl Action {
     /// Returns the word in scenario files and transcripts.
     pub fn word(&self) -> &'static str {
         match self {
-            Self::Truth(action) => match action {
-                TruthAction::Apply(_) => "apply",
-                TruthAction::Delete { .. } => "delete",
-                TruthAction::Relabel { .. } => "relabel",
-                TruthAction::Compact => "compact",
-                TruthAction::ClearWatchCache(_) => "clear_watch_cache",
-                TruthAction::FreezeWatchCache(_) => "freeze_watch_cache",
-                TruthAction::LagWatchCache { .. } => "lag_watch_cache",
-                TruthAction::ThawWatchCache(_) => "thaw_watch_cache",
-                TruthAction::Restore { .. } => "restore",
-                TruthAction::Restart(_) => "restart",
-                TruthAction::JumpClock { .. } => "jump_clock",
+            Self::Store(action) => match action {
+                StoreAction::Apply(_) => "apply",
+                StoreAction::Delete { .. } => "delete",
+                StoreAction::Relabel { .. } => "relabel",
+                StoreAction::Compact => "compact",
+                StoreAction::ClearWatchCache(_) => "clear_watch_cache",
+                StoreAction::FreezeWatchCache(_) => "freeze_watch_cache",
+                StoreAction::LagWatchCache { .. } => "lag_watch_cache",
+                StoreAction::ThawWatchCache(_) => "thaw_watch_cache",
+                StoreAction::Restore { .. } => "restore",
+                StoreAction::Restart(_) => "restart",
+                StoreAction::JumpClock { .. } => "jump_clock",
             },
             Self::Shape(action) => match action {
                 ShapeAction::Reply(_) => "reply",
@@ -253,7 +253,7 @@ pub enum ReplyBody {
     /// JSON.
     Json(Value),
     /// The body of the normal response (with a different status or headers).
-    Truth,
+    Unmodified,
 }
 
 /// A scripted Kubernetes Status. `None` fields are omitted from the JSON.

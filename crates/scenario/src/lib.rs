@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 pub use self::action::{
     Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SayAction, SentObject,
-    ShapeAction, StatusSpec, TruthAction, Where,
+    ShapeAction, StatusSpec, StoreAction, Where,
 };
 pub use self::client::{BackoffSettings, ClientSettings, Contract};
 pub use self::errors::{LoadError, LoadErrors, Style};

@@ -4,7 +4,7 @@
 
 use super::{
     Action, EmittedKind, EmittedMatch, Place, RequestKind, RequestPattern, RuleAction, SayAction, Scenario,
-    ShapeAction, Trigger, TruthAction,
+    ShapeAction, StoreAction, Trigger,
 };
 
 /// A warning for a scenario that loads.
@@ -89,9 +89,9 @@ fn may_lose_objects(scenario: &Scenario) -> bool {
     let selects = scenario.client.labels.is_some() || scenario.client.fields.is_some();
     selects
         || actions(scenario).any(|action| match action {
-            Action::Truth(truth) => !matches!(
-                truth,
-                TruthAction::Apply(_) | TruthAction::Relabel { .. } | TruthAction::Compact
+            Action::Store(action) => !matches!(
+                action,
+                StoreAction::Apply(_) | StoreAction::Relabel { .. } | StoreAction::Compact
             ),
             Action::Shape(shape) => matches!(shape, ShapeAction::Reply(_) | ShapeAction::EditPage(_)),
             Action::Say(say) => matches!(say, SayAction::Send(_) | SayAction::SendEvent { .. }),
@@ -113,9 +113,9 @@ fn most_objects_of_a_list(scenario: &Scenario) -> Option<u64> {
     let mut most = counts(&scenario.objects);
     for action in actions(scenario) {
         match action {
-            Action::Truth(TruthAction::Apply(manifests)) => most += counts(manifests),
+            Action::Store(StoreAction::Apply(manifests)) => most += counts(manifests),
             Action::Shape(ShapeAction::Reply(_) | ShapeAction::EditPage(_)) => return None,
-            Action::Truth(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => {}
+            Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => {}
         }
     }
     Some(most)

@@ -17,7 +17,7 @@ use crate::status::{Status, time};
 /// A rule: which requests, how often, and what is done to them. By default it is carried out once.
 ///
 /// The first rule that matches a request is carried out before the request is answered; whatever the rule leaves open is
-/// answered truthfully. Actions are carried out in the order written. Methods that make sense only for some kinds of
+/// answered without deviations. Actions are carried out in the order written. Methods that make sense only for some kinds of
 /// requests exist only for rules on these.
 ///
 /// ```

@@ -154,7 +154,7 @@ pub enum WriteOp {
 
 /// A write to the store, recorded so that a trace can be judged without the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Truth {
+pub struct StoreWrite {
     /// Resource (plural, e.g. `configmaps`).
     pub resource: String,
     /// The object's identity and the resourceVersion of this write.
@@ -305,7 +305,7 @@ pub enum What {
         object: ObjectRef,
     },
     /// An object was written to the store.
-    Wrote(Truth),
+    Wrote(StoreWrite),
     /// The store was restored to an earlier revision, as from a backup; later writes are undone.
     Restored {
         /// The revision after the restore.

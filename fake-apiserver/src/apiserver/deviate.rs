@@ -143,7 +143,7 @@ impl ApiServer {
                 }
                 ReplyBody::Json(value) => (with_newline(encode_json(value)), "application/json"),
                 ReplyBody::Raw(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
-                ReplyBody::Truth => (self.truthful_body(&open.source), "application/json"),
+                ReplyBody::Unmodified => (self.unmodified_body(&open.source), "application/json"),
             };
             let mut headers = reply.headers.clone();
             if !headers
@@ -168,7 +168,7 @@ impl ApiServer {
     }
 
     /// Returns the body a real apiserver would send now, for a response with a scripted head.
-    fn truthful_body(&self, source: &Source) -> Vec<u8> {
+    fn unmodified_body(&self, source: &Source) -> Vec<u8> {
         match source {
             Source::Undecided(Request::List(request), _) => {
                 match self.model.list(self.now, self.now, request) {
@@ -235,8 +235,8 @@ impl ApiServer {
             Some(wanted) => {
                 let token = text(wanted).to_owned();
                 if !token.is_empty() {
-                    let truthful = self.continues_at(stream, page, all_left_out);
-                    self.aliases.insert(token.clone(), truthful);
+                    let original = self.continues_at(stream, page, all_left_out);
+                    self.aliases.insert(token.clone(), original);
                 }
                 token
             }

@@ -211,7 +211,7 @@ impl Open {
                     if frame.kind.is_change() {
                         *ground.changed_at = now;
                     }
-                    if self.exchange.rules.is_truthful() {
+                    if self.exchange.rules.leaves_unmodified() {
                         self.exchange.push_line(frame, false);
                         continue;
                     }

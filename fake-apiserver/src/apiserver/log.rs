@@ -73,8 +73,8 @@ fn bytes(what: &What) -> usize {
             ..
         } => text(reason) + text(message) + text(continue_token),
         What::Withheld { object: of, .. } => object(of),
-        What::Wrote(truth) => {
-            object(&truth.object) + truth.content.as_ref().map_or(0, |content| content.len())
+        What::Wrote(write) => {
+            object(&write.object) + write.content.as_ref().map_or(0, |content| content.len())
         }
         What::Webhook {
             webhook,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use rstest::rstest;
 use scenario::matching::{ordinal, value_meets};
 use scenario::{
-    Action, ClientSettings, EmittedKind, EmittedMatch, Expect, Place, Scenario, ServerSettings, Step, Target,
-    TruthAction,
+    Action, ClientSettings, EmittedKind, EmittedMatch, Expect, Place, Scenario, ServerSettings, Step,
+    StoreAction, Target,
 };
 use trace::report::ReportedObject;
 
@@ -47,7 +47,7 @@ fn step(when: Trigger) -> Step {
         when,
         optional: false,
         times: Times::Count(1),
-        actions: vec![Action::Truth(TruthAction::Compact)],
+        actions: vec![Action::Store(StoreAction::Compact)],
         within_ms: None,
     }
 }

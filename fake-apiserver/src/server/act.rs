@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use scenario::{Action, Expected, Ref, Restart, SayAction, ShapeAction, TruthAction};
+use scenario::{Action, Expected, Ref, Restart, SayAction, ShapeAction, StoreAction};
 use trace::record::{Replica, StreamId, What};
 
 use super::Server;
@@ -65,7 +65,7 @@ impl Server {
         let mut truth_has_spoken = triggered_by.is_none();
         for action in actions {
             match action {
-                Action::Truth(action) => {
+                Action::Store(action) => {
                     truth_has_spoken = true;
                     self.change_truth(now, action, target, replica);
                     // Waiting reads and open watches may depend on it.
@@ -93,7 +93,7 @@ impl Server {
         truth_has_spoken: bool,
     ) {
         match action {
-            Action::Truth(_) | Action::Refuse(_) => {}
+            Action::Store(_) | Action::Refuse(_) => {}
             Action::Shape(action) => self.shape(now, stream, action),
             Action::Rule(action) => {
                 self.api.decide(now, stream);
@@ -182,26 +182,26 @@ impl Server {
     fn change_truth(
         &mut self,
         now: Duration,
-        action: &TruthAction,
+        action: &StoreAction,
         target: Option<&(String, String)>,
         replica: Option<Replica>,
     ) {
         match action {
-            TruthAction::Apply(manifests) => {
+            StoreAction::Apply(manifests) => {
                 for manifest in manifests {
                     self.api.apply(now, manifest);
                     self.bind_write(now, manifest.binds.as_deref());
                     self.api.settle(now);
                 }
             }
-            TruthAction::Delete { objects, binds } => {
+            StoreAction::Delete { objects, binds } => {
                 for object in objects {
                     self.api.delete(now, object);
                 }
                 self.bind_write(now, binds.as_deref());
                 self.api.settle(now);
             }
-            TruthAction::Relabel {
+            StoreAction::Relabel {
                 object,
                 labels,
                 binds,
@@ -209,29 +209,29 @@ impl Server {
                 self.api.relabel(now, object, labels);
                 self.bind_write(now, binds.as_deref());
             }
-            TruthAction::Compact => self.api.compact(now),
-            TruthAction::ClearWatchCache(at) => {
+            StoreAction::Compact => self.api.compact(now),
+            StoreAction::ClearWatchCache(at) => {
                 self.api
                     .turn_caches(now, WatchCacheOp::Clear, target, at.or(replica));
             }
-            TruthAction::FreezeWatchCache(at) => {
+            StoreAction::FreezeWatchCache(at) => {
                 self.api
                     .turn_caches(now, WatchCacheOp::Freeze, target, at.or(replica));
             }
-            TruthAction::LagWatchCache { by_ms, at } => {
+            StoreAction::LagWatchCache { by_ms, at } => {
                 let turn = WatchCacheOp::Lag(Duration::from_millis(*by_ms));
                 self.api.turn_caches(now, turn, target, at.or(replica));
             }
-            TruthAction::ThawWatchCache(at) => {
+            StoreAction::ThawWatchCache(at) => {
                 self.api
                     .turn_caches(now, WatchCacheOp::Thaw, target, at.or(replica));
             }
-            TruthAction::Restore { to } => self.restore(now, to),
-            TruthAction::Restart(restart) => {
+            StoreAction::Restore { to } => self.restore(now, to),
+            StoreAction::Restart(restart) => {
                 let at = restart.at.or(replica);
                 self.api.restart(now, &Restart { at, ..*restart });
             }
-            TruthAction::JumpClock { by_ms } => self.api.jump_clock(now, *by_ms),
+            StoreAction::JumpClock { by_ms } => self.api.jump_clock(now, *by_ms),
         }
     }
 
@@ -244,8 +244,8 @@ impl Server {
                 .turned(now, format!("restore refused: {to} stands for no revision"));
         };
         self.observe(now);
-        if let (Some(truth), Some(run)) = (self.api.restore(now, revision), &mut self.run) {
-            run.on_restore(now, truth);
+        if let (Some(stored), Some(run)) = (self.api.restore(now, revision), &mut self.run) {
+            run.on_restore(now, stored);
         }
     }
 

@@ -81,7 +81,7 @@ pub(super) struct Goal {
     limits: Limits,
     fold: Fold,
     /// Expected cache: the selected objects, by `namespace/name`.
-    truth: BTreeMap<String, Version>,
+    stored: BTreeMap<String, Version>,
     /// Time since which the cache equals the store.
     equal_since: Option<Duration>,
     /// Time since which the client is quiet on the wire.
@@ -101,7 +101,7 @@ impl Goal {
             scenario,
             limits,
             fold: Fold::default(),
-            truth: BTreeMap::new(),
+            stored: BTreeMap::new(),
             equal_since: None,
             at_rest_since: None,
             said_done: false,
@@ -150,15 +150,15 @@ impl Goal {
     /// A selected object changed: `Some` is its state; `None`: deleted or no longer selected.
     pub(super) fn on_write(&mut self, now: Duration, key: &str, state: Option<Version>) {
         match state {
-            Some(version) => self.truth.insert(key.to_owned(), version),
-            None => self.truth.remove(key),
+            Some(version) => self.stored.insert(key.to_owned(), version),
+            None => self.stored.remove(key),
         };
         self.compare(now);
     }
 
-    /// The store was restored: `truth` are the selected objects.
-    pub(super) fn on_restore(&mut self, now: Duration, truth: BTreeMap<String, Version>) {
-        self.truth = truth;
+    /// The store was restored: `stored` are the selected objects.
+    pub(super) fn on_restore(&mut self, now: Duration, stored: BTreeMap<String, Version>) {
+        self.stored = stored;
         self.compare(now);
     }
 
@@ -296,7 +296,7 @@ impl Goal {
     }
 
     fn compare(&mut self, now: Duration) {
-        if self.fold.synced() && *self.fold.cache() == self.truth {
+        if self.fold.synced() && *self.fold.cache() == self.stored {
             self.equal_since.get_or_insert(now);
         } else {
             self.equal_since = None;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use scenario::matching::words_for_request;
 use scenario::rule::{Seen, kind_meets, query_meets};
-use scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, Times, TruthAction};
+use scenario::{Action, RequestKind, RequestTrigger, Rule, RuleTrigger, StoreAction, Times};
 use serde::Serialize;
 use trace::record::{Replica, StreamId, Verb, What};
 
@@ -212,10 +212,10 @@ impl Server {
     fn written_objects_are_there(&self, actions: &[Action]) -> Result<(), RuleRefused> {
         for action in actions {
             let objects = match action {
-                Action::Truth(TruthAction::Apply(_) | TruthAction::Restore { .. }) => return Ok(()),
-                Action::Truth(TruthAction::Delete { objects, .. }) => objects.as_slice(),
-                Action::Truth(TruthAction::Relabel { object, .. }) => std::slice::from_ref(object),
-                Action::Truth(_)
+                Action::Store(StoreAction::Apply(_) | StoreAction::Restore { .. }) => return Ok(()),
+                Action::Store(StoreAction::Delete { objects, .. }) => objects.as_slice(),
+                Action::Store(StoreAction::Relabel { object, .. }) => std::slice::from_ref(object),
+                Action::Store(_)
                 | Action::Shape(_)
                 | Action::Rule(_)
                 | Action::Say(_)

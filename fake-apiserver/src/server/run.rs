@@ -116,9 +116,9 @@ impl Run {
         self.goal.on_write(now, key, state);
     }
 
-    /// The store was restored: `truth` are the selected objects.
-    pub(super) fn on_restore(&mut self, now: Duration, truth: BTreeMap<String, Version>) {
-        self.goal.on_restore(now, truth);
+    /// The store was restored: `stored` are the selected objects.
+    pub(super) fn on_restore(&mut self, now: Duration, stored: BTreeMap<String, Version>) {
+        self.goal.on_restore(now, stored);
     }
 
     /// A request arrived. Returns the step it meets, whose actions run before the response. The script ignores other resources

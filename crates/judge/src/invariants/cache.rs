@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::trace::record::{RunEnd, Truth, Verb};
+use ::trace::record::{RunEnd, StoreWrite, Verb};
 use ::trace::report::Report;
 use scenario::ClientMode;
 use serde_json::{Map, Value};
@@ -216,7 +216,7 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let Some(set) = trace.snapshot_before(watch.asked.seq) else {
             continue;
         };
-        let truthful = !set.scripted
+        let unmodified = !set.scripted
             && !set.opaque
             && set.consistent
             && watch.verb == Verb::Watch
@@ -225,15 +225,19 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
             && trace.rolled_back.is_none_or(|at| at > watch.asked.seq);
         let standing = resume::Standing::before(ground, watch);
         let known = standing.is_some_and(|standing| standing.allows(version));
-        if !truthful || !known || cache.relisting() || !cache.synced() {
+        if !unmodified || !known || cache.relisting() || !cache.synced() {
             continue;
         }
-        let truth = ground.history.selected_at(revision, watch.asked.seq);
+        let selected = ground.history.selected_at(revision, watch.asked.seq);
         let wrong = difference(
             ground,
             &cache,
-            |key| truth.get(key).map(|right| right.object.resource_version.as_str()),
-            truth.keys().copied(),
+            |key| {
+                selected
+                    .get(key)
+                    .map(|right| right.object.resource_version.as_str())
+            },
+            selected.keys().copied(),
         );
         let Some(wrong) = wrong else { continue };
         found.push(Finding {
@@ -315,24 +319,28 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         return Vec::new();
     }
     let end = trace.stop.map_or(ended.seq, |stop| stop.seq.min(ended.seq));
-    let truth = ground.history.selected_before(end);
+    let selected = ground.history.selected_before(end);
     let cache = Cache::after(trace.reports.iter().take_while(|reported| reported.at.seq < end));
     let wrong = difference(
         ground,
         &cache,
-        |key| truth.get(key).map(|right| right.object.resource_version.as_str()),
-        truth.keys().copied(),
+        |key| {
+            selected
+                .get(key)
+                .map(|right| right.object.resource_version.as_str())
+        },
+        selected.keys().copied(),
     );
     let wrong = wrong.or_else(|| {
         cache.live().iter().find_map(|(key, held)| {
-            let right = truth.get(key)?;
+            let right = selected.get(key)?;
             // For a state created by the script the client knows only the scripted content.
             if ground.sources(held).any(|source| source.scripted) {
                 return None;
             }
             let content = held.report.object()?.content.as_deref()?;
             let differs =
-                |from: &Truth| unlike(&from.content.as_ref()?.json(), content, scenario.client.mode);
+                |from: &StoreWrite| unlike(&from.content.as_ref()?.json(), content, scenario.client.mode);
             let (path, wants, has) = differs(right)?;
             // States of this version before a restore: the run ended before the client had a reason to read again.
             let mut states = ground.history.states(key, held.resource_version());
@@ -345,7 +353,7 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     });
     let Some(wrong) = wrong else { return Vec::new() };
     let state = |(key, version): &(&str, &str)| words::state(scenario, key, version);
-    let right: Vec<(&str, &str)> = truth
+    let right: Vec<(&str, &str)> = selected
         .iter()
         .map(|(key, right)| (*key, right.object.resource_version.as_str()))
         .collect();

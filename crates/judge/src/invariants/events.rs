@@ -280,13 +280,13 @@ pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let state = ground
             .history
             .state(&reported.key, reported.resource_version(), reported.uid());
-        let Some((_, truth)) = state.filter(|_| op == Op::Set) else {
+        let Some((_, write)) = state.filter(|_| op == Op::Set) else {
             continue;
         };
         // After a restore another state has the version: what was read before remains valid.
         let mut states = ground.history.states(&reported.key, reported.resource_version());
         if states.any(|state| state.selected)
-            || truth.op == WriteOp::Delete
+            || write.op == WriteOp::Delete
             || ground.sources(reported).any(|source| source.scripted)
         {
             continue;
@@ -418,10 +418,10 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
         return found;
     }
     let end = trace.stop.map_or(ended.seq, |stop| stop.seq.min(ended.seq));
-    let truth = ground.history.selected_before(end);
+    let selected = ground.history.selected_before(end);
     let cache = Cache::after(trace.reports.iter().take_while(|reported| reported.at.seq < end));
     for (key, held) in cache.live() {
-        let Some(right) = truth.get(key) else { continue };
+        let Some(right) = selected.get(key) else { continue };
         let is_scripted = || ground.sources(held).any(|source| source.scripted);
         if held.uid().is_empty() || held.uid() == right.object.uid || is_scripted() {
             continue;

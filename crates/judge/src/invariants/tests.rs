@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use ::trace::fault::Ending;
-use ::trace::record::{ConnId, FrameType, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp};
+use ::trace::record::{ConnId, FrameType, RunEnd, Side, StoreWrite, StreamId, Verb, What, WriteOp};
 use ::trace::report::Report;
 use rstest::rstest;
 use scenario::{ClientMode, Excuse, Place, Transport};
@@ -411,7 +411,7 @@ fn a_slow_consumer_may_reject_a_snapshot(#[case] is_before: bool) {
 fn a_restore_reuses_versions(#[case] held: &str, #[case] broken: &str) {
     let state = |value: &str| serde_json::json!({"metadata": {"name": "d", "namespace": "ns1", "uid": "u-d", "resourceVersion": "12"}, "data": {"k": value}});
     let write = |value: &str| {
-        What::Wrote(Truth {
+        What::Wrote(StoreWrite {
             resource: "configmaps".to_owned(),
             object: object("d", "u-d", "12"),
             op: WriteOp::Create,

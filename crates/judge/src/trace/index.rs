@@ -215,7 +215,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     });
                 }
             }
-            What::Wrote(truth) => trace.writes.push(Wrote { at, truth }),
+            What::Wrote(write) => trace.writes.push(Wrote { at, write }),
             What::Restored { .. } => {
                 trace.rolled_back.get_or_insert(record.seq);
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::trace::fault::Ending;
 use ::trace::record::{
-    ConnId, Frame, FrameType, ObjectRef, Record, RunEnd, Side, StreamId, Truth, Verb, What, WriteOp,
+    ConnId, Frame, FrameType, ObjectRef, Record, RunEnd, Side, StoreWrite, StreamId, Verb, What, WriteOp,
 };
 use ::trace::report::{Report, ReportedObject};
 use scenario::{ClientSettings, Expect, Scenario, ServerSettings, Target};
@@ -92,7 +92,7 @@ impl Sample {
 
     /// Appends a write to the store.
     pub fn write(&mut self, name: &str, uid: &str, version: &str, op: WriteOp, selected: bool) -> &mut Self {
-        self.push(What::Wrote(Truth {
+        self.push(What::Wrote(StoreWrite {
             resource: "configmaps".to_owned(),
             object: object(name, uid, version),
             op,

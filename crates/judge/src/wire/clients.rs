@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ::trace::record::{ConnId, StreamId, Truth, Verb};
+use ::trace::record::{ConnId, StoreWrite, StreamId, Verb};
 use scenario::Named;
 
 use super::position::{Position, Version, hash};
@@ -126,18 +126,18 @@ impl Clients {
     }
 
     /// Processes a write of any client.
-    pub(super) fn write(&mut self, truth: &Truth) {
-        let version = Version::of(&truth.object.resource_version);
+    pub(super) fn write(&mut self, write: &StoreWrite) {
+        let version = Version::of(&write.object.resource_version);
         self.written
-            .insert(version, object(&truth.resource, &truth.object.key));
+            .insert(version, object(&write.resource, &write.object.key));
         if self.written.len() > WRITTEN_MAX {
             self.written.pop_first();
         }
         for name in self.writers.keys() {
             if let Some(agent) = self.agents.get_mut(name) {
-                let own = match agent.own.get_mut(&truth.resource) {
+                let own = match agent.own.get_mut(&write.resource) {
                     Some(own) => own,
-                    None => agent.own.entry(truth.resource.clone()).or_default(),
+                    None => agent.own.entry(write.resource.clone()).or_default(),
                 };
                 let before = own.versions.len();
                 own.add(version, self.own >= OWN_OF_ALL_MAX);

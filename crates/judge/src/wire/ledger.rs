@@ -120,7 +120,7 @@ impl Ledger {
             read: Position::OneOf(from.into_iter().collect()),
             kept: Position::OneOf(from.into_iter().collect()),
             started: from.is_some() && asked.verb == Verb::Watch,
-            truthful: !self.is_misled,
+            unmodified: !self.is_misled,
             expired: false,
             is_readable: true,
             troubled: false,
@@ -267,13 +267,13 @@ impl Ledger {
         }
         open.hear(now);
         open.is_readable &= readable(frame);
-        open.truthful &= sound;
+        open.unmodified &= sound;
         open.troubled |= !sound;
         let Some(version) = version.filter(|_| open.started) else {
             return;
         };
         open.read.add(version);
-        if open.truthful {
+        if open.unmodified {
             open.kept = Position::at(version);
         } else {
             open.kept.add(version);

@@ -30,7 +30,7 @@ pub(super) struct Open {
     pub(super) kept: Position,
     pub(super) started: bool,
     /// Everything sent so far was unmodified and readable.
-    pub(super) truthful: bool,
+    pub(super) unmodified: bool,
     /// A readable 410 was sent.
     pub(super) expired: bool,
     /// Every line so far was readable.

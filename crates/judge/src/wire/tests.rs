@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::trace::fault::Ending;
-use ::trace::record::{Frame, FrameType, ObjectRef, Truth, WriteOp};
+use ::trace::record::{Frame, FrameType, ObjectRef, StoreWrite, WriteOp};
 use rstest::rstest;
 
 use super::*;
@@ -162,7 +162,7 @@ impl Story {
     /// A write with its response.
     fn put(&mut self, agent: &str, conn: u64, key: &str, version: &str) -> &mut Self {
         self.ask(agent, conn, Verb::Other, &[]);
-        self.push(What::Wrote(Truth {
+        self.push(What::Wrote(StoreWrite {
             resource: "pods".to_owned(),
             object: ObjectRef {
                 key: key.to_owned(),

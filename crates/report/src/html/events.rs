@@ -234,7 +234,7 @@ fn label(what: &What) -> String {
             Side::Server => how.word(),
         },
         What::Withheld { object, .. } => format!("kept back {}", name(&object.key)),
-        What::Wrote(truth) => format!("{} {}", line::op(truth.op), name(&truth.object.key)),
+        What::Wrote(write) => format!("{} {}", line::op(write.op), name(&write.object.key)),
         What::Step { step, .. } => format!("step {}", step + 1),
         What::Reported(report) => {
             let object = report.object().map(|object| object.name.as_str());

@@ -14,7 +14,7 @@ use crate::raw::{ActionKeys, EndingKeys, Name};
 use crate::read::{At, First, OneOrMany, OrNothing};
 use crate::span::Span;
 use crate::words::suggest;
-use crate::{Action, RawFrame, Restart, RuleAction, SayAction, ShapeAction, TruthAction, Where, raw};
+use crate::{Action, RawFrame, Restart, RuleAction, SayAction, ShapeAction, StoreAction, Where, raw};
 
 impl Validator<'_> {
     pub(super) fn action(
@@ -52,7 +52,7 @@ impl Validator<'_> {
         };
         self.placed(word, at, &keys, answer, progress);
         let name = keys.name.as_ref();
-        let mut action = self.truth(world, &keys);
+        let mut action = self.store_action(world, &keys);
         reach.objects(world.count_of_target());
         if keys.restore.is_some()
             || (keys.reply.is_some() && answer != Answer::Watch)
@@ -90,7 +90,7 @@ impl Validator<'_> {
         action
     }
 
-    fn truth(&mut self, world: &mut World, keys: &ActionKeys) -> Option<Action> {
+    fn store_action(&mut self, world: &mut World, keys: &ActionKeys) -> Option<Action> {
         if let Some(apply) = &keys.apply {
             let mut objects = Vec::new();
             for object in &apply.value.0 {
@@ -102,7 +102,7 @@ impl Validator<'_> {
                         .label("an object belongs here"),
                 );
             }
-            return Some(Action::Truth(TruthAction::Apply(objects)));
+            return Some(Action::Store(StoreAction::Apply(objects)));
         }
         if let Some(delete) = &keys.delete {
             let OneOrMany(names) = &delete.value;
@@ -120,7 +120,7 @@ impl Validator<'_> {
                     objects.push(object);
                 }
             }
-            return Some(Action::Truth(TruthAction::Delete { objects, binds: None }));
+            return Some(Action::Store(StoreAction::Delete { objects, binds: None }));
         }
         if let Some(relabel) = &keys.relabel {
             let raw::Relabel {
@@ -147,7 +147,7 @@ impl Validator<'_> {
                         .label("a label belongs here"),
                 );
             }
-            return Some(Action::Truth(TruthAction::Relabel {
+            return Some(Action::Store(StoreAction::Relabel {
                 object,
                 labels: changes,
                 binds: None,
@@ -155,21 +155,21 @@ impl Validator<'_> {
         }
         if let Some(restore) = &keys.restore {
             world.restore();
-            return Some(Action::Truth(TruthAction::Restore {
+            return Some(Action::Store(StoreAction::Restore {
                 to: self.only_reference(restore),
             }));
         }
         keys.compact
             .as_ref()
-            .map(|_| Action::Truth(TruthAction::Compact))
-            .or_else(|| self.on_the_server(keys).map(Action::Truth))
+            .map(|_| Action::Store(StoreAction::Compact))
+            .or_else(|| self.on_the_server(keys).map(Action::Store))
     }
 
     /// Returns the action on watch caches, process and clock.
-    fn on_the_server(&mut self, keys: &ActionKeys) -> Option<TruthAction> {
+    fn on_the_server(&mut self, keys: &ActionKeys) -> Option<StoreAction> {
         if let Some(lag) = &keys.lag_watch_cache {
             let First(raw::Lag { by, replica }) = &lag.value;
-            return Some(TruthAction::LagWatchCache {
+            return Some(StoreAction::LagWatchCache {
                 by_ms: self.positive_ms(by.as_ref()).unwrap_or(0),
                 at: self.replica(replica.as_ref()),
             });
@@ -181,9 +181,9 @@ impl Validator<'_> {
                 replica,
             }) = &restart.value.0
             else {
-                return Some(TruthAction::Restart(Restart::default()));
+                return Some(StoreAction::Restart(Restart::default()));
             };
-            return Some(TruthAction::Restart(Restart {
+            return Some(StoreAction::Restart(Restart {
                 down_ms: self.ms(down.as_ref()).unwrap_or(0),
                 filling_ms: self.ms(filling.as_ref()).unwrap_or(0),
                 at: self.replica(replica.as_ref()),
@@ -204,7 +204,7 @@ impl Validator<'_> {
                     .hint("`jump_clock: {forward: 1h}` or `jump_clock: {back: 5m}`"),
                 );
             }
-            return Some(TruthAction::JumpClock {
+            return Some(StoreAction::JumpClock {
                 by_ms: forward.map_or_else(|| -by(back.unwrap_or(0)), by),
             });
         }
@@ -213,13 +213,13 @@ impl Validator<'_> {
             self.replica(turned.and_then(|turned| turned.replica.as_ref()))
         };
         if let Some(clear) = &keys.clear_watch_cache {
-            return Some(TruthAction::ClearWatchCache(turned(clear)));
+            return Some(StoreAction::ClearWatchCache(turned(clear)));
         }
         if let Some(freeze) = &keys.freeze_watch_cache {
-            return Some(TruthAction::FreezeWatchCache(turned(freeze)));
+            return Some(StoreAction::FreezeWatchCache(turned(freeze)));
         }
         let thaw = keys.thaw_watch_cache.as_ref()?;
-        Some(TruthAction::ThawWatchCache(turned(thaw)))
+        Some(StoreAction::ThawWatchCache(turned(thaw)))
     }
 
     /// Returns the replica of a word. The server must have two.
@@ -471,10 +471,10 @@ impl EndingKeys {
 /// Returns the field for the name of a write.
 pub(super) fn binds_of(action: &mut Action) -> Option<&mut Option<String>> {
     match action {
-        Action::Truth(TruthAction::Apply(objects)) => objects.last_mut().map(|object| &mut object.binds),
-        Action::Truth(TruthAction::Delete { binds, .. } | TruthAction::Relabel { binds, .. })
+        Action::Store(StoreAction::Apply(objects)) => objects.last_mut().map(|object| &mut object.binds),
+        Action::Store(StoreAction::Delete { binds, .. } | StoreAction::Relabel { binds, .. })
         | Action::Say(SayAction::SendBookmark { binds, .. }) => Some(binds),
-        Action::Truth(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => None,
+        Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => None,
     }
 }
 

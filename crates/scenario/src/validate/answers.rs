@@ -80,7 +80,7 @@ impl Validator<'_> {
             world.may_hold_anything(json.value.0.to_string());
             ReplyBody::Json(json.value.0.clone())
         } else if reply.truth.is_some() {
-            ReplyBody::Truth
+            ReplyBody::Unmodified
         } else {
             ReplyBody::Status(StatusSpec {
                 code: self.status_code(reply.code.as_ref(), code),

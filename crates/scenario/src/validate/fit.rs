@@ -170,7 +170,7 @@ impl Validator<'_> {
                     ReplyBody::Raw(text) => Some(text.len()),
                     // A newline follows.
                     ReplyBody::Json(json) => Some(encode_json(json).len() + 1),
-                    ReplyBody::Status(_) | ReplyBody::Truth => None,
+                    ReplyBody::Status(_) | ReplyBody::Unmodified => None,
                 };
             }
             Action::Rule(RuleAction::Truncate {
@@ -193,7 +193,7 @@ impl Validator<'_> {
                     .hint("make `after_bytes` smaller, or the body longer"),
                 );
             }
-            Action::Truth(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => {}
+            Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => {}
         }
     }
 }

@@ -258,9 +258,9 @@ fn unescaped(what: &What) -> String {
             ..
         } => format!("#{} closed", stream.0),
         What::End { stream, how, .. } => format!("#{} {}", stream.0, how.word()),
-        What::Wrote(truth) => {
-            let object = state(&truth.object.key, &truth.object.resource_version);
-            format!("{} {}/{object}", op(truth.op), truth.resource)
+        What::Wrote(write) => {
+            let object = state(&write.object.key, &write.object.resource_version);
+            format!("{} {}/{object}", op(write.op), write.resource)
         }
         What::Restored { to } => format!("restored to {to}"),
         What::Turned {

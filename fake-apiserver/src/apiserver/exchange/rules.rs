@@ -32,7 +32,7 @@ pub(in crate::apiserver) enum Fate {
 
 impl EventRules {
     /// Whether every event is sent unchanged.
-    pub(in crate::apiserver) fn is_truthful(&self) -> bool {
+    pub(in crate::apiserver) fn leaves_unmodified(&self) -> bool {
         let untouched = self.drop == 0 && self.repeat == 0 && self.reorder == 0;
         untouched && !self.no_bookmarks && self.end_marker.is_none()
     }

@@ -11,7 +11,7 @@ use apimachinery::options::Collection;
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
 use apimachinery::status::Status;
 use scenario::{Manifest, ObjectName, Scenario, Target};
-use trace::record::{Replica, Truth, What, WriteOp};
+use trace::record::{Replica, StoreWrite, What, WriteOp};
 use trace::report::Version;
 
 use super::ApiServer;
@@ -155,7 +155,7 @@ impl ApiServer {
             self.turned(now, format!("restore refused: {refused}"));
             return None;
         }
-        let truth = match &self.followed {
+        let selected = match &self.followed {
             None => BTreeMap::new(),
             Some(followed) => {
                 let Target {
@@ -178,7 +178,7 @@ impl ApiServer {
             }
         };
         self.log.push(now, What::Restored { to: revision });
-        Some(truth)
+        Some(selected)
     }
 
     pub(super) fn wrote(
@@ -211,7 +211,7 @@ impl ApiServer {
         let keeps_content = compared && !is_secret;
         self.log.push(
             now,
-            What::Wrote(Truth {
+            What::Wrote(StoreWrite {
                 resource: plural.to_owned(),
                 object: ObjectRef {
                     key: written.key,
