@@ -90,7 +90,7 @@ mod tests {
     use super::Lines;
 
     #[test]
-    fn a_line_is_found_once_and_what_came_instead_is_told() {
+    fn a_line_matches_once_and_a_miss_lists_the_output() {
         let lines = Lines::of("one\ntwo\nthree\n".as_bytes());
         let is = |wanted: &'static str| move |line: &str| (line == wanted).then_some(());
         assert_eq!(lines.find(0, is("two")), Ok((1, ())));

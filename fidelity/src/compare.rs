@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_shown() {
+    fn only_differences_are_shown() {
         let out = side_by_side("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nX\ne\nf\n");
         assert!(
             out.contains("d") && out.contains("| X") && !out.contains("a "),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_more_stands_alone() {
+    fn an_extra_line_is_aligned_with_nothing() {
         let out = side_by_side("a\nc\n", "a\nb\nc\n");
         assert!(out.lines().any(|line| line.trim_start() == "| b"), "{out}");
     }

@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn resource_versions_become_ordinals_over_the_whole_transcript() {
+    fn resource_versions_become_ordinals_of_the_transcript() {
         let out = normalise(&[
             r#"{"metadata":{"resourceVersion":"210"},"items":[{"metadata":{"name":"a","resourceVersion":"207"}}]}"#,
             r#"{"message":"too old resource version: 1 (207)","code":410}"#,
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn managed_fields_go_wherever_they_stand() {
+    fn managed_fields_are_removed_everywhere() {
         let out = normalise(&[
             r#"{"metadata":{"name":"a","managedFields":[{"a":"}"}]},"data":{}}"#,
             r#"{"metadata":{"managedFields":[{}],"name":"a"}}"#,
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn indentation_survives_the_loss_of_managed_fields() {
+    fn removing_managed_fields_keeps_indentation() {
         let out = normalise(&[
             "{\n  \"a\": {\n    \"name\": \"x\",\n    \"managedFields\": [\n      {}\n    ]\n  }\n}",
         ]);
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn uids_times_and_hosts_lose_their_value() {
+    fn uids_times_and_hosts_are_removed() {
         let out = normalise(&[
             r#"{"uid":"7d1b2c3d-0000-4000-8000-000000000001","t":"2026-01-02T03:04:05Z","h":"127.0.0.1:6443"}"#,
         ]);
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_in_tables_lose_their_value_whatever_their_unit() {
+    fn ages_in_tables_are_removed_in_every_unit() {
         let row = |age: &str, restarts: &str| format!(r#"{{"cells":["a",3,"{age}","{restarts}"]}}"#);
         for age in [
             "5s", "3m12s", "179m", "7h59m", "47h", "7d23h", "325d", "2y1d", "27y",
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn a_continue_token_is_shown_decoded() {
+    fn continue_tokens_are_decoded() {
         // {"v":"meta.k8s.io/v1","rv":210,"start":"/cm-2\u0000"}
         let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjEwLCJzdGFydCI6Ii9jbS0yXHUwMDAwIn0";
         let out = normalise(&[&format!(r#"{{"continue":"{token}"}}"#)]);

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_one_story() {
+    fn a_seed_generates_one_program() {
         let first = told(0..10, Between::Compaction);
         assert_eq!(first, told(0..10, Between::Compaction));
         assert_ne!(first, told(10..20, Between::Compaction));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn one_byte_of_one_write_makes_another_story() {
+    fn one_byte_of_a_write_changes_the_transcript() {
         let whole = Program::new(3, Version::V1_36, Between::Nothing);
         let mut broken = whole.clone();
         let body = &mut broken.parts[0][0]["request"]["body"];

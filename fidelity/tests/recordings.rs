@@ -23,7 +23,7 @@ fn outcomes() -> Vec<Outcome> {
 }
 
 #[test]
-fn what_differs_is_accepted_or_listed_as_open() {
+fn differences_are_accepted_or_listed_as_open() {
     let page = std::fs::read_to_string(root().join("docs/fidelity.md")).expect("docs/fidelity.md is there");
     let listed = page::listed(&page);
     let outcomes = outcomes();

@@ -138,7 +138,7 @@ mod tests {
     #[case::no_longer(REAL, "-two\n+2", &["a"], Some("take it out:\n  -two"))]
     #[case::no_longer_there("$ a\none\n2\n\n$ b\nthree\n\n", "-two\n+2", &["a", "b"], Some("take it out:\n  b"))]
     #[case::another_story("$ a\none\n", "", &[], Some("no `b` after `a`"))]
-    fn what_differs_is_listed_and_what_is_listed_differs(
+    fn differences_equal_the_listed_ones(
         #[case] played: &str,
         #[case] lines: &str,
         #[case] commands: &[&str],

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_fake_fails_is_not_expected_of_a_real_server() {
+    fn failures_of_the_fake_are_not_expected_of_a_real_server() {
         let known = [expected(false, &["fake"]), expected(true, &["both"])];
         let verdict = judge(&ran(&["fake"], &["both"]), &known, &[], Against::Real);
         assert!(verdict.is_as_expected(), "{verdict:?}");

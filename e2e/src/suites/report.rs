@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suite_that_did_not_begin_is_no_report() {
+    fn a_report_of_a_suite_without_specs_is_invalid() {
         let text = r#"[{"SpecReports":[
             {"LeafNodeType":"BeforeSuite","State":"failed","Failure":{"Message":"no server"}}]}]"#;
         assert_eq!(ginkgo(text), Err("BeforeSuite: no server".to_owned()));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn go_tests_are_read_from_their_output() {
+    fn go_tests_are_parsed() {
         let text = "--- FAIL: TestX (0.10s)\n    --- PASS: TestX/binds_a_pod (0.05s)\n    --- FAIL: TestX/waits (0.05s)\n";
         let expected = outcomes(&[
             ("binds a pod", Outcome::Passed),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn rust_tests_are_read_from_their_output() {
+    fn rust_tests_are_parsed() {
         let text = "\nrunning 3 tests\ntest a::lists ... ok\ntest a::attaches ... FAILED\ntest b ... ignored, slow\n\n\
             failures:\n\n---- a::attaches stdout ----\nError: Elapsed(())\n\n\nfailures:\n    a::attaches\n\n\
             test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 1.00s\n";
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rust_test_binary_that_was_ended_is_no_report() {
+    fn output_of_a_killed_test_binary_is_invalid() {
         assert!(libtest("\nrunning 2 tests\ntest a::lists ... ok\n").is_err());
     }
 }

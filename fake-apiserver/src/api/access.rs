@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_not_set_lets_nobody_in() {
+    fn an_unset_token_matches_nothing() {
         assert!(!bool::from(same("", "")));
     }
 }

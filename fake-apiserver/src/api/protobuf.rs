@@ -261,7 +261,7 @@ mod tests {
         })
     )]
     #[case::another_kind(b"k8s\0\n\x0f\n\x02v1\x12\tConfigMap\x12\x02\x0a\0", json!({ "kind": "ConfigMap", "apiVersion": "v1" }))]
-    fn options_of_a_deletion_are_read(#[case] body: &[u8], #[case] expected: Value) {
+    fn delete_options_are_parsed(#[case] body: &[u8], #[case] expected: Value) {
         assert_eq!(delete_options(body), Ok(expected));
     }
 
@@ -271,13 +271,13 @@ mod tests {
         "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
     )]
     #[case::torn(b"k8s\0\n\x13\n\x02v1", "proto: failed to decode Protobuf message")]
-    fn what_is_none_is_named(#[case] body: &[u8], #[case] why: &str) {
+    fn invalid_bodies_have_errors(#[case] body: &[u8], #[case] why: &str) {
         let told = delete_options(body).expect_err("it is not protobuf");
         assert!(told.starts_with(why), "{told}");
     }
 
     #[test]
-    fn a_status_comes_back_as_it_was() {
+    fn a_status_survives_encoding_and_decoding() {
         let status = json!({
             "status": "Failure", "message": "no", "reason": "NotFound", "code": 404,
             "details": { "name": "a", "kind": "pods", "causes": [{ "reason": "r" }], "retryAfterSeconds": 1 },

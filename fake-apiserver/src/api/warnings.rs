@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_warnings_are_cut_and_many_left_out() {
+    fn warnings_are_limited_in_length_and_number() {
         let texts: Vec<String> = (0..100).map(|nth| format!("{nth}{}", "x".repeat(1000))).collect();
         let few = warnings(&texts[..2]);
         assert_eq!(few, [warning(&texts[0]), warning(&texts[1])]);

@@ -321,7 +321,7 @@ mod tests {
 
     /// Recorded: the data of a ConfigMap in YAML.
     #[test]
-    fn texts_are_written_as_a_real_server_wrote_them() {
+    fn texts_are_encoded_as_recorded() {
         let sent = serde_json::from_str(include_str!("yaml/recorded.json")).expect("JSON");
         let written = String::from_utf8(encode(&sent)).expect("UTF-8");
         let recorded = include_str!("yaml/recorded.yaml");
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_folded_behind_the_eightieth_column() {
+    fn long_lines_are_folded_after_column_80() {
         let text = "only the following media types are accepted: application/json;stream=watch, \
                     application/vnd.kubernetes.protobuf;stream=watch";
         let written = String::from_utf8(encode(&json!({ "message": text }))).expect("UTF-8");

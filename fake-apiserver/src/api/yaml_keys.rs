@@ -121,7 +121,7 @@ mod tests {
     #[case::number("1: a\n1: b\n", &["line 2: key 1 already set in map"])]
     #[case::not_the_same("1: a\n\"1\": b\n", &[])]
     #[case::not_yaml("a: [", &[])]
-    fn keys_set_again_are_found_at_their_values(#[case] text: &str, #[case] expected: &[&str]) {
+    fn duplicate_keys_have_the_line_of_their_value(#[case] text: &str, #[case] expected: &[&str]) {
         assert_eq!(duplicates(text.as_bytes()), expected);
     }
 }

@@ -120,7 +120,7 @@ mod tests {
     use crate::scenario::ServerSettings;
 
     #[test]
-    fn a_start_within_a_second_is_not_that_second() {
+    fn start_times_keep_their_fraction() {
         let mut model = Model::standalone(&ServerSettings::default());
         let manifest = model.founded("n");
         model.starts_at(Duration::from_millis(1_700_000_000_900));

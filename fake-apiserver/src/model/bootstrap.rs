@@ -134,7 +134,7 @@ mod tests {
     #[case(Version::V1_34)]
     #[case(Version::V1_35)]
     #[case(Version::V1_36)]
-    fn what_is_recorded_is_as_a_write_would_have_stored_it(#[case] version: Version) {
+    fn recorded_objects_equal_written_ones(#[case] version: Version) {
         let (model, written) = started(version);
         assert_eq!(
             written.len(),
@@ -167,7 +167,7 @@ mod tests {
     #[case(Version::V1_34)]
     #[case(Version::V1_35)]
     #[case(Version::V1_36)]
-    fn what_clients_look_for_is_there(#[case] version: Version) {
+    fn expected_bootstrap_objects_exist(#[case] version: Version) {
         let (_, written) = started(version);
         let there: BTreeSet<(&str, &str)> = written
             .iter()
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays() {
+    fn bootstrap_keeps_existing_objects() {
         let (mut model, _) = started(Version::V1_36);
         let revision = model.revision();
         assert!(model.bootstrap().is_empty());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_stands_for_something_is_filled_in() {
+    fn only_placeholders_are_replaced() {
         let filled = filled(
             r#"["@uid","@version","@time","@micros","@date","@other","a@b"]"#,
             "u",

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_the_apiserver_would_make_of_a_create() {
+    fn initial_namespaces_equal_created_ones() {
         let applied = first(|model| {
             let manifest = model.founded("n");
             model.apply(Duration::ZERO, &manifest).unwrap();

@@ -143,7 +143,7 @@ mod tests {
 
         /// No request is authorized as another than the one it is routed to.
         #[test]
-        fn what_is_routed_is_what_was_authorized(path in paths()) {
+        fn requests_are_authorized_as_they_are_routed(path in paths()) {
             let catalog = Catalog::builtin(Version::V1_36);
             let request = HttpRequest {
                 method: Method::GET,

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_signed_is_verified_and_nothing_else() {
+    fn only_own_signatures_are_valid() {
         let (one, other) = (Issuer::new([1; 32]), Issuer::new([2; 32]));
         let claims = json!({ "sub": "me" });
         let token = one.sign(&claims);

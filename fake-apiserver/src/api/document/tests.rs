@@ -96,7 +96,7 @@ fn the_type_asked_for_decides(
 #[case("/apis", &format!("{REMOVED},{AGGREGATED},application/json"), "APIGroupDiscoveryList")]
 #[case("/apis", &format!("{REMOVED},application/json"), "APIGroupList")]
 #[case("/api/v1", &format!("{AGGREGATED},application/json"), "APIResourceList")]
-fn the_first_clause_that_can_be_met_decides(#[case] path: &str, #[case] accept: &str, #[case] kind: &str) {
+fn the_first_satisfiable_clause_decides(#[case] path: &str, #[case] accept: &str, #[case] kind: &str) {
     assert_eq!(json_of(&get(path, &[("accept", accept)]))["kind"], kind);
 }
 
@@ -110,7 +110,7 @@ fn the_first_clause_that_can_be_met_decides(#[case] path: &str, #[case] accept: 
 #[case("DELETE", "/healthz", 200)]
 #[case("POST", "/", 200)]
 #[case("PATCH", "/openapi/v3", 200)]
-fn only_what_is_routed_looks_at_the_method(#[case] method: &str, #[case] path: &str, #[case] status: u16) {
+fn only_routed_documents_check_the_method(#[case] method: &str, #[case] path: &str, #[case] status: u16) {
     assert_eq!(ask_as(NEWEST, method, path, &[]).status, status);
 }
 
@@ -126,7 +126,7 @@ fn a_current_aggregated_document_gets_304() {
 }
 
 #[test]
-fn both_dialects_tell_of_every_kind() {
+fn both_discovery_formats_have_every_kind() {
     for version in VERSIONS {
         let catalog = Catalog::of_scenarios(version);
         for kind in catalog.kinds() {
@@ -154,7 +154,7 @@ fn both_dialects_tell_of_every_kind() {
 #[case("/healthz/poststarthook/rbac/bootstrap-roles", "ok")]
 #[case("/livez/etcd-readiness", "404 page not found\n")]
 #[case("/livez/", "404 page not found\n")]
-fn health_is_short(#[case] target: &str, #[case] body: &str) {
+fn health_without_verbose_is_short(#[case] target: &str, #[case] body: &str) {
     assert_eq!(get(target, &[]).body, body);
 }
 
@@ -169,7 +169,7 @@ fn verbose_health_lists_every_check() {
 }
 
 #[test]
-fn every_path_that_is_listed_is_served() {
+fn listed_paths_are_served() {
     for version in VERSIONS {
         let listed = json_of(&ask_as(version, "GET", "/", &[]));
         for path in listed["paths"].as_array().unwrap() {
@@ -187,7 +187,7 @@ fn every_path_that_is_listed_is_served() {
 }
 
 #[test]
-fn every_document_of_openapi_is_whole() {
+fn openapi_documents_have_no_dangling_references() {
     for version in [Version::V1_33, NEWEST] {
         let index = json_of(&ask_as(version, "GET", "/openapi/v3", &[]));
         for (name, place) in index["paths"].as_object().unwrap() {
@@ -228,7 +228,7 @@ fn documents_of_openapi_are_cached(
 }
 
 #[test]
-fn what_kubectl_looks_for_stands_in_the_documents() {
+fn documents_have_what_kubectl_needs() {
     for (document, path, kind) in [
         (
             "api/v1",
@@ -254,7 +254,7 @@ fn what_kubectl_looks_for_stands_in_the_documents() {
 }
 
 #[test]
-fn version_2_speaks_the_words_of_version_2() {
+fn version_2_has_the_structure_of_swagger_2() {
     let document = json_of(&get("/openapi/v2", &[]));
     assert_eq!(document["swagger"], "2.0");
     let meta = "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -282,7 +282,7 @@ fn version_2_speaks_the_words_of_version_2() {
 }
 
 #[test]
-fn version_2_is_written_in_protobuf_on_request() {
+fn version_2_is_encoded_in_protobuf_on_request() {
     let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let answer = get("/openapi/v2", &[("accept", accept)]);
     assert_eq!(

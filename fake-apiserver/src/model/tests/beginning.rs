@@ -13,7 +13,7 @@ fn again(world: &mut World) -> Vec<String> {
 }
 
 #[test]
-fn what_changed_is_written_back_and_nothing_else() {
+fn a_reset_writes_only_changed_objects() {
     let mut world = World::fixture(Version::V1_36);
     let first = world.object(&format!("{CM}/cm-2"));
     world.model.begin_here();
@@ -54,7 +54,7 @@ fn what_changed_is_written_back_and_nothing_else() {
 }
 
 #[test]
-fn what_holds_an_object_does_not_hold_it_now() {
+fn a_reset_ignores_finalizers() {
     let mut world = World::fixture(Version::V1_36);
     world.model.begin_here();
     let held = json!({ "metadata": { "finalizers": ["x.example.com/held"] } });
@@ -64,7 +64,7 @@ fn what_holds_an_object_does_not_hold_it_now() {
 }
 
 #[test]
-fn definitions_come_and_go_with_their_objects() {
+fn definitions_are_reset_with_their_objects() {
     let mut without = World::fixture(Version::V1_36);
     without.model.begin_here();
     let mut world = defined();

@@ -7,7 +7,7 @@ use super::*;
 const ALL: &str = "/api/v1/componentstatuses";
 
 #[test]
-fn they_have_no_version() {
+fn component_statuses_have_no_version() {
     let world = World::fixture(Version::V1_36);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     assert_eq!(
@@ -77,7 +77,7 @@ fn nothing_else_is_possible(
 }
 
 #[test]
-fn an_unknown_one_is_not_found() {
+fn unknown_components_are_404() {
     let world = World::fixture(Version::V1_36);
     assert_eq!(
         world.get("/api/v1/componentstatuses/nope", Duration::ZERO),

@@ -154,7 +154,7 @@ fn an_unknown_field_is_a_warning_or_an_error() {
     json!({ "size": "1" }),
     "spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\""
 )]
-fn an_object_must_fit_its_schema(#[case] spec: Value, #[case] why: &str) {
+fn objects_are_validated_by_their_schema(#[case] spec: Value, #[case] why: &str) {
     let mut world = defined();
     let told = world.told("POST", GADGETS, &gadget("a", spec.clone()));
     assert_eq!(told, format!("422 Gadget.x.example.com \"a\" is invalid: {why}"));
@@ -169,7 +169,7 @@ fn an_object_must_fit_its_schema(#[case] spec: Value, #[case] why: &str) {
 }
 
 #[test]
-fn what_was_wrong_before_may_stay() {
+fn invalid_values_can_be_kept() {
     let mut world = defined();
     world.shown("POST", GADGETS, &gadget("a", json!({ "size": 1 })));
     let mut stricter = definition(
@@ -195,7 +195,7 @@ fn what_was_wrong_before_may_stay() {
 }
 
 #[test]
-fn a_changed_definition_ends_watches_and_shows_what_is_new() {
+fn a_changed_definition_ends_watches() {
     let mut world = defined();
     let mut watch = world.watch(&format!("{GADGETS}?watch=1&resourceVersion=0"));
     assert!(world.drain(&mut watch).is_empty());
@@ -207,7 +207,7 @@ fn a_changed_definition_ends_watches_and_shows_what_is_new() {
 }
 
 #[test]
-fn taken_names_are_not_accepted() {
+fn names_in_use_are_not_accepted() {
     let mut world = defined();
     let mut other = definition(&sized());
     other["metadata"]["name"] = json!("others.x.example.com");
@@ -228,7 +228,7 @@ fn taken_names_are_not_accepted() {
 }
 
 #[test]
-fn a_definition_takes_its_objects_along() {
+fn deleting_a_definition_deletes_its_objects() {
     let mut world = defined();
     world.shown("POST", GADGETS, &gadget("a", json!({})));
     let held = r#"{"apiVersion":"x.example.com/v1","kind":"Gadget","metadata":{"name":"b","finalizers":["x.example.com/f"]}}"#;

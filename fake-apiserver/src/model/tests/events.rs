@@ -31,7 +31,7 @@ fn every_write_is_shown_once_and_a_delete_under_its_own_revision() {
 #[case::stays(Some("x"), Some("x"), &["MODIFIED probe/cm-9@1011"])]
 #[case::goes(Some("x"), Some("y"), &["DELETED probe/cm-9@1011"])]
 #[case::never_was(None, Some("y"), &[])]
-fn a_selector_turns_changes_into_comings_and_goings(
+fn a_selector_turns_modifications_into_additions_and_deletions(
     #[case] before: Option<&str>,
     #[case] after: Option<&str>,
     #[case] expected: &[&str],
@@ -46,7 +46,7 @@ fn a_selector_turns_changes_into_comings_and_goings(
 }
 
 #[test]
-fn who_loses_sight_of_an_object_is_shown_what_it_last_saw() {
+fn a_deselected_object_is_deleted_with_its_last_selected_state() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&labelSelector=app%3Dx"
@@ -63,7 +63,7 @@ fn who_loses_sight_of_an_object_is_shown_what_it_last_saw() {
 }
 
 #[test]
-fn a_watch_sees_only_its_namespace_and_its_name() {
+fn a_watch_is_limited_to_its_namespace_and_name() {
     let mut world = World::fixture(Version::V1_36);
     let mut named = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&fieldSelector=metadata.name%3Dcm-1"
@@ -78,7 +78,7 @@ fn a_watch_sees_only_its_namespace_and_its_name() {
 }
 
 #[test]
-fn an_object_with_finalizers_is_marked_first_and_deleted_by_the_write_that_takes_the_last() {
+fn removing_the_last_finalizer_deletes_a_marked_object() {
     let mut world = World::fixture(Version::V1_36);
     let object = |finalizers: Value| json!({ "metadata": { "finalizers": finalizers } });
     world.apply("", "configmaps", Some("probe"), "held", object(json!(["f"])));

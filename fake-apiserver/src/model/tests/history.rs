@@ -54,7 +54,7 @@ fn writes_to_another_resource_evict_nothing() {
 }
 
 #[test]
-fn an_open_watch_reads_on_behind_the_window() {
+fn an_open_watch_continues_after_eviction() {
     let mut world = small(1);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1000"));
     for n in 1..=5 {
@@ -65,7 +65,7 @@ fn an_open_watch_reads_on_behind_the_window() {
 }
 
 #[test]
-fn compaction_forgets_history_for_lists_and_watches_alike() {
+fn compaction_drops_history_of_lists_and_watches() {
     let mut world = World::fixture(Version::V1_36);
     let mut open = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.put("cm-1", "2", None);
@@ -119,7 +119,7 @@ fn a_relist_ends_open_watches_of_its_resource_only() {
 }
 
 #[test]
-fn a_frozen_cache_lags_and_what_must_be_fresh_passes_it_by() {
+fn consistent_reads_bypass_a_frozen_cache() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&allowWatchBookmarks=1"
@@ -165,7 +165,7 @@ fn a_frozen_cache_lags_and_what_must_be_fresh_passes_it_by() {
 }
 
 #[test]
-fn a_cache_that_lags_shows_every_write_so_much_later() {
+fn a_lagging_cache_shows_writes_after_the_lag() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     let any = format!("{CM}?fieldSelector=metadata.name%3Dcm-5&resourceVersion=0");
@@ -206,7 +206,7 @@ fn a_cache_that_lags_shows_every_write_so_much_later() {
 }
 
 #[test]
-fn a_lag_is_one_doors_own_and_that_of_resources_to_come() {
+fn a_lag_applies_to_one_replica_and_to_later_resources() {
     let mut world = World::fixture(Version::V1_36);
     world.model.open_secondary();
     let lag = WatchCacheOp::Lag(seconds(1.0));
@@ -234,7 +234,7 @@ fn a_lag_is_one_doors_own_and_that_of_resources_to_come() {
 }
 
 #[test]
-fn a_cache_that_thaws_behind_a_compaction_relists() {
+fn a_cache_thawed_after_compaction_relists() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.turn(WatchCacheOp::Freeze);
@@ -254,7 +254,7 @@ fn a_cache_that_thaws_behind_a_compaction_relists() {
 }
 
 #[test]
-fn a_cleared_cache_that_is_frozen_stands_where_it_relisted() {
+fn a_frozen_cleared_cache_stays_at_its_relist() {
     let mut world = World::fixture(Version::V1_36);
     world.turn(WatchCacheOp::Freeze);
     world.delete("cm-1");
@@ -301,7 +301,7 @@ fn a_restored_store_continues_from_its_revision_and_every_watch_ends() {
 }
 
 #[test]
-fn a_store_goes_back_only_to_what_it_still_has() {
+fn a_store_is_restored_only_to_available_revisions() {
     let mut world = World::fixture(Version::V1_36);
     assert_eq!(
         world.model.storage_mut().restore(1010),

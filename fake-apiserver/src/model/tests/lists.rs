@@ -125,7 +125,7 @@ const RAW_ETCD: &str = "500 etcdserver: mvcc: required revision is a future revi
 #[rstest]
 #[case::cache_says_when_to_retry(CM, 1)]
 #[case::etcd_does_not(EVENTS, 0)]
-fn too_large_says_when_to_retry(#[case] path: &str, #[case] retry_after: u32) {
+fn a_future_revision_has_a_retry_delay(#[case] path: &str, #[case] retry_after: u32) {
     let world = World::fixture(Version::V1_36);
     let request = world.list_request(&format!("{path}?resourceVersion=2000"));
     let ListOutcome::Refused(status) = world.model.list(seconds(3.0), Duration::ZERO, &request) else {
@@ -145,7 +145,7 @@ fn too_large_says_when_to_retry(#[case] path: &str, #[case] retry_after: u32) {
 }
 
 #[test]
-fn a_list_that_waits_is_answered_when_the_revision_is_written() {
+fn a_waiting_list_returns_when_the_revision_is_written() {
     let mut world = World::fixture(Version::V1_36);
     let target = format!("{CM}?resourceVersion=1010");
     assert_eq!(world.list(&target), "wait 3s");
@@ -204,7 +204,7 @@ fn all_pages_show_the_first_one_s_revision(
 }
 
 #[test]
-fn a_page_of_any_state_goes_on_without_the_limit() {
+fn a_continued_list_at_version_0_ignores_the_limit() {
     let world = World::fixture(Version::V1_36);
     let token = world.page(&format!("{CM}?limit=2")).continue_token.unwrap();
     let target = format!("{CM}?limit=1&resourceVersion=0&continue={token}");
@@ -212,7 +212,7 @@ fn a_page_of_any_state_goes_on_without_the_limit() {
 }
 
 #[test]
-fn a_compacted_token_is_refused_with_one_that_goes_on_inconsistently() {
+fn an_expired_token_is_rejected_with_an_inconsistent_one() {
     let mut world = World::fixture(Version::V1_36);
     let first = world.page(&format!("{CM}?limit=2"));
     world.put("cm-2a", "new", None);
@@ -245,7 +245,7 @@ fn a_compacted_token_is_refused_with_one_that_goes_on_inconsistently() {
 #[case::any("resourceVersion=0", "1003 probe/cm-1")]
 #[case::not_older("resourceVersion=1009", "1003 probe/cm-1")]
 #[case::the_future("resourceVersion=2000", "wait 3s")]
-fn an_object_is_read_from_the_state_asked_for(#[case] query: &str, #[case] expected: &str) {
+fn a_get_reads_the_requested_state(#[case] query: &str, #[case] expected: &str) {
     let world = World::fixture(Version::V1_36);
     assert_eq!(world.get(&format!("{CM}/cm-1?{query}"), Duration::ZERO), expected);
 }
@@ -254,6 +254,6 @@ fn an_object_is_read_from_the_state_asked_for(#[case] query: &str, #[case] expec
 #[case(&format!("{CM}/zzz"), "404 configmaps \"zzz\" not found")]
 #[case(&format!("{WD}/zzz"), "404 widgets.probe.example.com \"zzz\" not found")]
 #[case(&format!("{CM}/cm-1?resourceVersion=2000"), TOO_LARGE)]
-fn an_object_that_is_not_there_is_refused(#[case] target: &str, #[case] expected: &str) {
+fn a_missing_object_is_404(#[case] target: &str, #[case] expected: &str) {
     assert_eq!(World::fixture(Version::V1_36).get(target, seconds(3.0)), expected);
 }

@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn a_watch_from_any_revision_brings_the_list_there_to_the_newest(
+    fn list_and_watch_from_any_revision_reach_the_newest_state(
         history in proptest::collection::vec(happening(), 0..40),
         later in proptest::collection::vec(happening(), 0..20),
         asked in Asked::any(),
@@ -269,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn a_token_is_read_as_it_was_written(revision in 1..u64::try_from(i64::MAX).unwrap(), key in "[a-z0-9-]{1,9}(/[a-z0-9.<>&-]{1,9}x)?", cached: bool) {
+    fn tokens_survive_encoding_and_decoding(revision in 1..u64::try_from(i64::MAX).unwrap(), key in "[a-z0-9-]{1,9}(/[a-z0-9.<>&-]{1,9}x)?", cached: bool) {
         use apimachinery::continue_token::ContinueToken;
         let token = ContinueToken::after(revision, &key, cached);
         let read = ContinueToken::decode(&token.encode()).unwrap();

@@ -201,7 +201,7 @@ fn a_write_is_done_or_refused(
 }
 
 #[test]
-fn names_are_generated_and_kept_apart() {
+fn generated_names_are_unique() {
     let mut world = World::fixture(Version::V1_36);
     let body = r#"{"metadata":{"generateName":"g-"}}"#;
     let first = world.shown("POST", CM, body);
@@ -215,7 +215,7 @@ fn names_are_generated_and_kept_apart() {
 }
 
 #[test]
-fn namespaces_are_needed_once_they_are_enforced() {
+fn enforced_namespaces_must_exist() {
     let mut world = World::fixture(Version::V1_36);
     world.model.enforce_namespaces();
     let body = r#"{"metadata":{"name":"x"}}"#;
@@ -227,7 +227,7 @@ fn namespaces_are_needed_once_they_are_enforced() {
 }
 
 #[test]
-fn a_pod_on_a_node_is_given_its_grace_period() {
+fn a_bound_pod_has_a_grace_period() {
     let mut world = World::fixture(Version::V1_36);
     let pod = r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","terminationGracePeriodSeconds":10,"containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running"}}"#;
     let path = format!("{POD}/p");
@@ -257,7 +257,7 @@ fn a_pod_on_a_node_is_given_its_grace_period() {
 }
 
 #[test]
-fn a_namespace_goes_when_it_is_finalized() {
+fn a_namespace_is_deleted_when_it_is_finalized() {
     let mut world = World::fixture(Version::V1_36);
     let path = format!("{NS}/gone");
     assert_eq!(world.told("POST", NS, r#"{"metadata":{"name":"gone"}}"#), "201 1");
@@ -285,7 +285,7 @@ fn a_namespace_goes_when_it_is_finalized() {
 }
 
 #[test]
-fn dependents_first_is_a_finalizer() {
+fn foreground_deletion_sets_a_finalizer() {
     let mut world = World::fixture(Version::V1_36);
     let path = format!("{CM}/cm-1");
     let told = world.shown("DELETE", &path, r#"{"propagationPolicy":"Foreground"}"#);
@@ -301,7 +301,7 @@ fn dependents_first_is_a_finalizer() {
 }
 
 #[test]
-fn what_is_going_takes_no_new_finalizers() {
+fn finalizers_cannot_be_added_to_a_marked_object() {
     let mut world = World::fixture(Version::V1_36);
     let path = format!("{CM}/cm-1");
     world.shown("PATCH", &path, r#"{"metadata":{"finalizers":["a.b/c"]}}"#);
@@ -318,7 +318,7 @@ fn what_is_going_takes_no_new_finalizers() {
 }
 
 #[test]
-fn compaction_of_the_store_leaves_watches_what_they_can_start_from() {
+fn compaction_of_etcd_keeps_the_watch_cache() {
     let mut world = World::fixture(Version::V1_36);
     world.put("cm-1", "2", None);
     world.model.storage_mut().compact_store();

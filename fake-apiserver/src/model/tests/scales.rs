@@ -23,7 +23,7 @@ fn deployed() -> World {
 }
 
 #[test]
-fn a_scale_is_read_and_set() {
+fn scales_are_read_and_written() {
     let mut world = deployed();
     let scale = format!("{DEPLOYMENTS}/d/scale");
     let read = |world: &World| match world
@@ -52,7 +52,7 @@ fn a_scale_is_read_and_set() {
 }
 
 #[test]
-fn a_wrong_scale_is_refused() {
+fn an_invalid_scale_is_rejected() {
     let mut world = deployed();
     let scale = format!("{DEPLOYMENTS}/d/scale");
     assert_eq!(

@@ -111,13 +111,13 @@ fn a_field_selector_selects(#[case] selector: &str, #[case] expected: &str) {
     "invalid field selector: unescaped character in value: ="
 )]
 #[case("metadata.name=a\\b", "invalid field selector: invalid escape sequence: \\b")]
-fn a_field_selector_that_cannot_be_read_is_refused(#[case] selector: &str, #[case] expected: &str) {
+fn invalid_field_selectors_are_rejected(#[case] selector: &str, #[case] expected: &str) {
     assert_eq!(FieldSelector::parse(selector), Err(expected.to_owned()));
 }
 
 /// A changed field adds an object to a watch or removes it, as a label does.
 #[test]
-fn a_field_that_changes_turns_into_comings_and_goings() {
+fn a_changed_field_adds_or_removes_objects_of_a_watch() {
     let mut world = World::empty(&ServerSettings::default());
     let mut watch =
         world.watch("/api/v1/pods?watch=1&resourceVersion=1000&fieldSelector=status.phase%3DRunning");

@@ -107,7 +107,7 @@ fn a_watch_path_names_one_object() {
 }
 
 #[test]
-fn a_streaming_list_of_the_future_waits_and_then_says_so_in_the_stream() {
+fn a_streaming_list_at_a_future_revision_times_out_in_the_stream() {
     let mut world = World::fixture(Version::V1_36);
     let mut in_time = world.watch(&format!(
         "{CM}?{INITIAL}&resourceVersion=1010&labelSelector=app=y"
@@ -136,7 +136,7 @@ fn a_streaming_list_of_the_future_waits_and_then_says_so_in_the_stream() {
 }
 
 #[test]
-fn nothing_up_to_the_revision_asked_for_is_ever_sent() {
+fn events_up_to_the_requested_revision_are_not_sent() {
     let mut world = World::fixture(Version::V1_36);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1011"));
     for data in ["a", "b", "c"] {
@@ -146,7 +146,7 @@ fn nothing_up_to_the_revision_asked_for_is_ever_sent() {
 }
 
 #[test]
-fn a_resource_without_watch_cache_is_watched_in_etcd() {
+fn a_resource_without_watch_cache_is_watched_from_etcd() {
     let mut world = World::fixture(Version::V1_36);
     let event = |world: &mut World, name: &str| {
         world

@@ -23,7 +23,7 @@ fn with_impossible_pod() -> World {
     "422 Pod \"p\" is invalid: metadata.finalizers[0]: Invalid value: \"bad\": name is neither a standard finalizer name nor is it fully qualified"
 )]
 #[case::the_whole_object_again("PUT", r#"{"metadata":{"name":"p","labels":{"a b":"x"}},"spec":{}}"#, "200 1")]
-fn what_was_wrong_before_is_nobodys_fault(#[case] method: &str, #[case] body: &str, #[case] told: &str) {
+fn errors_of_the_old_object_are_ignored(#[case] method: &str, #[case] body: &str, #[case] told: &str) {
     assert_eq!(
         with_impossible_pod().told(method, &format!("{PODS}/p"), body),
         told
@@ -31,7 +31,7 @@ fn what_was_wrong_before_is_nobodys_fault(#[case] method: &str, #[case] body: &s
 }
 
 #[test]
-fn binding_and_the_parts_of_a_pod_change_what_an_update_may_not() {
+fn subresources_of_a_pod_change_immutable_fields() {
     let mut world = World::fixture(Version::V1_36);
     let pod = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}}}]}}"#;
     assert_eq!(world.told("POST", PODS, pod), "201 1");
@@ -62,7 +62,7 @@ fn binding_and_the_parts_of_a_pod_change_what_an_update_may_not() {
 #[case("LoadBalancer", "ClusterIP")]
 #[case("LoadBalancer", "NodePort")]
 #[case("ClusterIP", "LoadBalancer")]
-fn a_service_of_another_type_loses_what_only_the_old_one_had(#[case] before: &str, #[case] after: &str) {
+fn a_changed_service_type_clears_fields_of_the_old_type(#[case] before: &str, #[case] after: &str) {
     let mut world = World::fixture(Version::V1_36);
     let services = "/api/v1/namespaces/probe/services";
     let service =
@@ -80,7 +80,7 @@ fn a_service_of_another_type_loses_what_only_the_old_one_had(#[case] before: &st
 }
 
 #[test]
-fn a_service_is_bound_to_its_address_until_it_has_none() {
+fn a_service_keeps_its_cluster_ip() {
     let mut world = World::fixture(Version::V1_36);
     let services = "/api/v1/namespaces/probe/services";
     let service = r#"{"metadata":{"name":"s"},"spec":{"clusterIP":"10.96.0.99","ports":[{"port":80}]}}"#;
@@ -104,7 +104,7 @@ fn a_service_is_bound_to_its_address_until_it_has_none() {
 #[case::not_reached(json!({}), "externalTrafficPolicy", false)]
 #[case::asked_by_a_load_balancer(json!({ "type": "LoadBalancer", "externalTrafficPolicy": "Local" }), "healthCheckNodePort", true)]
 #[case::not_asked(json!({ "type": "LoadBalancer" }), "healthCheckNodePort", false)]
-fn a_service_that_is_reached_says_how(#[case] mut spec: Value, #[case] field: &str, #[case] said: bool) {
+fn services_have_defaults(#[case] mut spec: Value, #[case] field: &str, #[case] said: bool) {
     let mut world = World::fixture(Version::V1_36);
     spec["ports"] = json!([{ "port": 80 }]);
     let service = json!({ "metadata": { "name": "s" }, "spec": spec });
@@ -113,7 +113,7 @@ fn a_service_that_is_reached_says_how(#[case] mut spec: Value, #[case] field: &s
 }
 
 #[test]
-fn what_two_services_were_given_keeps_neither_from_changing() {
+fn services_with_equal_addresses_can_be_updated() {
     let mut world = World::fixture(Version::V1_36);
     let spec = json!({ "type": "NodePort", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"],
                        "ports": [{ "port": 80, "nodePort": 30_080 }] });

@@ -6,7 +6,7 @@ use trace::record::WriteOp;
 use super::*;
 
 #[test]
-fn identity_and_times_are_the_server_s() {
+fn the_server_sets_identity_and_times() {
     let mut world = World::fixture(Version::V1_36);
     world.now = seconds(86_400.0 * 59.0 + 3_661.5);
     let forged = json!({ "apiVersion": "v2", "kind": "Other", "metadata": {
@@ -27,7 +27,7 @@ fn identity_and_times_are_the_server_s() {
 }
 
 #[test]
-fn a_write_that_changes_nothing_is_none() {
+fn a_write_without_changes_is_not_stored() {
     let mut world = World::fixture(Version::V1_36);
     let before = world.model.object(&cm("cm-1")).unwrap();
     world.now = seconds(100.0);
@@ -70,7 +70,7 @@ fn generation_counts_changes_of_the_spec(#[case] object: Value, #[case] generati
 }
 
 #[test]
-fn a_delete_uses_a_revision_and_shows_the_last_object_under_it() {
+fn a_delete_has_a_revision_and_the_last_object() {
     let mut world = World::fixture(Version::V1_36);
     let written = world.delete("cm-1");
     assert_eq!((written.op, written.revision), (Some(WriteOp::Delete), 1010));
@@ -83,7 +83,7 @@ fn a_delete_uses_a_revision_and_shows_the_last_object_under_it() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_deleted_or_relabelled() {
+fn missing_objects_cannot_be_deleted_or_relabelled() {
     let mut world = World::fixture(Version::V1_36);
     let refused = "404 configmaps \"zzz\" not found";
     assert_eq!(

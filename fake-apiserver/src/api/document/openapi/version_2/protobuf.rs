@@ -275,7 +275,7 @@ mod tests {
     use super::encode;
 
     #[test]
-    fn a_document_is_written_as_gnostic_numbers_its_fields() {
+    fn documents_have_the_field_numbers_of_gnostic() {
         let document = json!({
             "info": { "title": "K" },
             "definitions": { "A": { "type": "object", "properties": { "b": { "minimum": 1 } }, "x-c": [true] } },
