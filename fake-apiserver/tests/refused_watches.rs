@@ -42,7 +42,8 @@ fn no_scripted_event_follows_a_refusal(#[case] action: &str) {
             Output::FlushBarrier { .. }
             | Output::Goaway { .. }
             | Output::End { .. }
-            | Output::Call { .. } => {}
+            | Output::Call { .. }
+            | Output::Close { .. } => {}
         }
     }
     assert_eq!(

@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fake_apiserver::fault;
+use fake_apiserver::record::Replica;
 use fake_apiserver::scenario::{
     self, Action as Made, BackoffSettings, ClientMode, ClientSettings, Covered, EmittedKind, EmittedMatch,
     Expect, Expected, InitialList, ListSemantic, Manifest, ObjectName, Place, Ref, RequestKind,
-    RequestTrigger, RuleAction, SayAction, Scenario, SentObject, ServerSettings, ShapeAction, Style,
-    Transport, Trigger, TruthAction, Version,
+    RequestTrigger, Restart, RuleAction, SayAction, Scenario, SentObject, ServerSettings, ShapeAction,
+    StoreAction, Style, Transport, Trigger, Version,
 };
 use serde_json::{Map, Value};
 
+use super::write::Where;
 use super::{
     Action, Answer, Client, Cut, Draft, Ending, Lie, Object, REQUIREMENT, Server, Step, Times, WHY, When,
     Write,
@@ -172,6 +174,7 @@ fn server(server: &Server) -> ServerSettings {
         watch_cache_capacity: server.watch_cache_capacity as usize,
         bookmark_interval_ms: u64::from(server.bookmark_interval_s) * 1_000,
         streaming_lists: server.streaming_lists,
+        replicas: if server.has_replicas { 2 } else { 1 },
         transport: match server.transport {
             "tls_h2" => Transport::TlsHttp2,
             "tls_http1" => Transport::TlsHttp1,
@@ -366,15 +369,15 @@ fn emitted(word: &str) -> EmittedKind {
 
 fn made_action(action: &Action, target: &scenario::Target, at: Place) -> Made {
     match action {
-        Action::Write(write) => Made::Truth(made_write(write, target, at)),
+        Action::Write(write) => Made::Store(made_write(write, target, at)),
         Action::Answer(answer) => made_answer(answer),
         Action::Lie(lie) => made_lie(lie),
     }
 }
 
-fn made_write(write: &Write, target: &scenario::Target, at: Place) -> TruthAction {
+fn made_write(write: &Write, target: &scenario::Target, at: Place) -> StoreAction {
     match write {
-        Write::Apply(object) => TruthAction::Apply(vec![Manifest {
+        Write::Apply(object) => StoreAction::Apply(vec![Manifest {
             binds: object.binds.map(version_name),
             ..manifest(object, at)
         }]),
@@ -389,26 +392,44 @@ fn made_write(write: &Write, target: &scenario::Target, at: Place) -> TruthActio
                 filler: 0,
                 binds: None,
             };
-            TruthAction::Apply((0..*count).map(|i| manifest(&object(i), at)).collect())
+            StoreAction::Apply((0..*count).map(|i| manifest(&object(i), at)).collect())
         }
-        Write::Delete(key) => TruthAction::Delete {
+        Write::Delete(key) => StoreAction::Delete {
             objects: vec![object_name(key, target)],
             binds: None,
         },
-        Write::Relabel(key, app) => TruthAction::Relabel {
+        Write::Relabel(key, app) => StoreAction::Relabel {
             object: object_name(key, target),
             labels: vec![("app".to_owned(), app.map(str::to_owned))],
             binds: None,
         },
-        Write::Compact => TruthAction::Compact,
-        Write::ClearWatchCache => TruthAction::ClearWatchCache,
-        Write::Freeze => TruthAction::FreezeWatchCache,
-        Write::Lag(ms) => TruthAction::LagWatchCache { by_ms: (*ms).into() },
-        Write::Thaw => TruthAction::ThawWatchCache,
-        Write::Restore(name) => TruthAction::Restore {
+        Write::Compact => StoreAction::Compact,
+        Write::ClearWatchCache(at) => StoreAction::ClearWatchCache(replica(*at)),
+        Write::Freeze(at) => StoreAction::FreezeWatchCache(replica(*at)),
+        Write::Lag(ms, at) => StoreAction::LagWatchCache {
+            by_ms: (*ms).into(),
+            at: replica(*at),
+        },
+        Write::Thaw(at) => StoreAction::ThawWatchCache(replica(*at)),
+        Write::Restart(down_ms, filling_ms, at) => StoreAction::Restart(Restart {
+            down_ms: (*down_ms).into(),
+            filling_ms: (*filling_ms).into(),
+            at: replica(*at),
+        }),
+        Write::JumpClock(seconds) => StoreAction::JumpClock {
+            by_ms: i64::from(*seconds) * 1_000,
+        },
+        Write::Restore(name) => StoreAction::Restore {
             to: Ref::ResourceVersion(version_name(*name)),
         },
     }
+}
+
+fn replica(at: Where) -> Option<Replica> {
+    at.map(|at| match at {
+        "secondary" => Replica::Secondary,
+        _ => Replica::Primary,
+    })
 }
 
 fn made_answer(answer: &Answer) -> Made {
@@ -453,7 +474,7 @@ fn ending(ending: Ending) -> fault::Ending {
         Ending::NoCloseNotify | Ending::RstStream(_) | Ending::Goaway(_) => {
             match parsed_action(Part::OnWatch, &format!("{{end: {ending}}}")) {
                 Made::Say(SayAction::End(ending)) => ending,
-                Made::Say(_) | Made::Truth(_) | Made::Shape(_) | Made::Rule(_) | Made::Refuse(_) => {
+                Made::Say(_) | Made::Store(_) | Made::Shape(_) | Made::Rule(_) | Made::Refuse(_) => {
                     panic!("`end` is parsed as an ending")
                 }
             }
