@@ -1,5 +1,5 @@
-//! The conformance suite from end to end: adapters in other languages, built as `cargo xtask conformance` builds them, and a
-//! fixed small part of the scenarios. What is known to fail, fails; nothing else does.
+//! End-to-end test of the conformance suite: adapters in other languages, built as `cargo xtask conformance` builds them, and
+//! a fixed small set of scenarios. Exactly the known failures fail.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use e2e::adapters::Registry;
 use e2e::toolchain;
 use rstest::rstest;
 
-/// Quick scenarios with known failures of each client among them.
+/// Quick scenarios that include known failures of each client.
 const SCENARIOS: [&str; 4] = [
     "bookmark/older-bookmark-does-not-rewind",
     "event/a-name-reborn-in-the-stream-is-two-events",

@@ -1,5 +1,5 @@
-//! The project of `e2e/envtest`, a controller with an envtest suite as kubebuilder scaffolds it, on the programs that
-//! `fake-apiserver envtest-assets` links: unchanged, with a 410 that it does not know of, and two at a time.
+//! The project in `e2e/envtest`, a controller with an envtest suite as kubebuilder generates it, with the programs linked by
+//! `fake-apiserver envtest-assets`: unchanged, with an injected 410, and two in parallel.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -10,11 +10,11 @@ use e2e::lines::Lines;
 use e2e::toolchain;
 use serde_json::Value;
 
-/// How often, and how many times, a test looks for a file that another process writes.
+/// Interval and maximum number of polls for a file that another process writes.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LOOKS: u32 = 12_000;
 
-/// An empty folder of this test, in the target folder.
+/// Returns an empty folder for this test, in the target folder.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("envtest").join(name);
     drop(std::fs::remove_dir_all(&folder));
@@ -22,7 +22,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// `fake-apiserver envtest-assets` in a folder, with no variable of ours in its environment.
+/// Returns `fake-apiserver envtest-assets` for a folder, without our variables in its environment.
 fn envtest_assets(folder: &Path) -> Command {
     let mut command = Command::new(toolchain::fake_apiserver());
     command.arg("envtest-assets").arg(folder);
@@ -36,7 +36,7 @@ fn without_faults(command: &mut Command) {
     }
 }
 
-/// What it printed on standard output, as `$(…)` has it.
+/// Returns its standard output, trimmed as by `$(…)`.
 fn assets() -> &'static str {
     static MADE: LazyLock<String> = LazyLock::new(|| {
         let output = envtest_assets(&folder("assets"))
@@ -48,12 +48,12 @@ fn assets() -> &'static str {
     &MADE
 }
 
-/// The suite, with nothing but what a user would set. `None`: it is skipped.
+/// Returns the suite with the settings of a user. `None`: skip the test.
 fn suite() -> Option<Command> {
     let mut suite = toolchain::or_skip(toolchain::envtest_project())?;
     without_faults(&mut suite);
     suite.arg("-test.v").env("KUBEBUILDER_ASSETS", assets());
-    // Two cores that others use as well: a start takes 0.3 s by itself.
+    // For two cores with other load: a start takes 0.3 s by itself.
     suite.env("KUBEBUILDER_CONTROLPLANE_START_TIMEOUT", "2m");
     Some(suite)
 }
@@ -72,7 +72,7 @@ fn passes(output: &Output) {
     }
 }
 
-/// The lines of a verdict file.
+/// Returns the lines of a verdict file.
 fn verdicts(file: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).expect("every apiserver appends a line");
     text.lines()
@@ -80,7 +80,7 @@ fn verdicts(file: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// How often the controller listed or watched, as the verdict counts.
+/// Returns the number of LIST and WATCH requests of the controller, by the verdict.
 fn reads(verdict: &Value) -> u64 {
     let clients = verdict["clients"].as_array().into_iter().flatten();
     clients.filter_map(|client| client["reads"].as_u64()).sum()
@@ -121,7 +121,7 @@ fn a_suite_meets_a_410_that_it_does_not_know_of() {
     let Some(mut suite) = suite() else { return };
     let folder = folder("faults");
     let (rules, file) = (folder.join("rules.yaml"), folder.join("verdict-%p.jsonl"));
-    // The resource is defined later, by the suite.
+    // The suite defines the resource later.
     let text = "from: {resource: widgets.example.com}\nwhen: {watch: next}\ndo: {error: {code: 410, reason: Expired}}\n\
         ---\nfrom: {resource: configmaps, verb: create}\nwhen: {request: next}\ndo: {reply: {status: 500}}\n";
     std::fs::write(&rules, text).unwrap();
@@ -185,7 +185,7 @@ fn a_mistake_in_the_rules_is_reported_before_the_suite_starts() {
     assert!(printed(&output).contains("rules.yaml:1:"), "{}", printed(&output));
 }
 
-/// A kube-apiserver without a suite, on a free port, with its files in `folder`: the program and its arguments.
+/// Returns the program and arguments of a kube-apiserver without a suite, on a free port, with its files in `folder`.
 fn apiserver(folder: &Path) -> Vec<String> {
     let key = folder.join("key");
     std::fs::write(&key, "-----BEGIN PRIVATE KEY-----\n").expect("the folder was just made");
@@ -220,7 +220,7 @@ fn listening(mut command: Command, verdict: &Path) -> Child {
     child
 }
 
-/// The only line of a verdict file. Another process writes it, and nothing here hears of its end.
+/// Returns the only line of a verdict file. Another process writes it, so the file is polled.
 fn only_verdict(file: &Path) -> Value {
     let (_open, never) = std::sync::mpsc::channel::<()>();
     for _ in 0..LOOKS {
@@ -273,11 +273,11 @@ fn an_abandoned_apiserver_writes_its_verdict_and_goes_on() {
     assert!(left.stop(), "it still ran");
 }
 
-/// A process that nobody waits for; it ends with the test.
+/// A process that is not waited for; it ends with the test.
 struct Left(String);
 
 impl Left {
-    /// Asks it to stop. False: it is gone.
+    /// Sends SIGTERM. Returns false if it has exited already.
     fn stop(&mut self) -> bool {
         let pid = std::mem::take(&mut self.0);
         !pid.is_empty()
@@ -294,7 +294,7 @@ impl Drop for Left {
     }
 }
 
-/// Flags and exit codes that the libraries around envtest rely on.
+/// Flags and exit codes that libraries on top of envtest rely on.
 #[test]
 fn the_programs_behave_as_the_real_ones_do() {
     let run = |program: &str, argument: &str| {

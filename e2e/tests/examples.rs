@@ -1,5 +1,5 @@
-//! The packages for tests in Python, Go, Java and JavaScript, and the example of each: a controller that meets a 410. Their
-//! clients of the control API are written by hand; here they are held to its OpenAPI document.
+//! The packages for tests in Python, Go, Java and JavaScript, and their examples: a controller that gets a 410. Their clients
+//! of the control API are written by hand, and compared with its OpenAPI document here.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ fn the_document_of_the_control_api_is_current() {
     );
 }
 
-/// `METHOD /path` of every operation but the document itself, for which no client has a use.
+/// Returns `METHOD /path` of every operation except that of the document itself, which clients do not need.
 fn documented() -> BTreeSet<String> {
     let text = std::fs::read_to_string(repository().join(DOCUMENT)).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
@@ -65,7 +65,7 @@ fn documented() -> BTreeSet<String> {
     operations
 }
 
-/// The requests of a client: a method beside a path, in the syntax of any of the languages.
+/// Returns the requests of a client: methods next to paths, in the syntax of any of the languages.
 fn called(source: &str) -> BTreeSet<String> {
     let call = Regex::new(r#"["'](GET|POST|PUT|PATCH|DELETE)["'],\s*(?:f|fmt\.Sprintf\()?["'`](/v1[^"'`]*)"#)
         .unwrap();

@@ -1,11 +1,11 @@
-//! HTML reports in a real browser, from the evidence of real runs; and that the script in them is what its sources make.
+//! HTML reports of real runs in a browser; and the bundled script equals a new build of its sources.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use e2e::toolchain;
 
-/// Scenarios of seconds: kube-runtime fails all but the last.
+/// Scenarios that take seconds: kube-runtime fails all but the last.
 const SCENARIOS: [&str; 4] = [
     "bookmark/older-bookmark-does-not-rewind",
     "list/relist-never-asks-for-version-zero",
@@ -19,7 +19,7 @@ fn printed(output: &Output) -> String {
         .join("")
 }
 
-/// An empty folder of this test, in the target folder.
+/// Returns an empty folder for this test, in the target folder.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
     drop(std::fs::remove_dir_all(&folder));

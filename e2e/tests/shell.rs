@@ -1,5 +1,5 @@
-//! What the command generates for a shell, used as the shell and `man` use it: completions of bash, zsh and fish, manual
-//! pages; and what `doctor` finds on a machine that has a problem.
+//! Generated files, used by the shells and `man`: completions of bash, zsh and fish, manual pages; and the findings of
+//! `doctor` on a machine with a problem.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ fn program(name: &str) -> Result<Command, Missing> {
         .map_err(|error| format!("{name} is needed and cannot be run: {error}"))
 }
 
-/// What a program prints, when all is well.
+/// Returns the output of a program that must succeed.
 fn printed(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -27,7 +27,7 @@ fn printed(command: &mut Command) -> String {
     text(&output.stdout)
 }
 
-/// The words a shell offers behind `fake-apiserver WORDS`, the last of which may be unfinished.
+/// Returns the words that a shell offers after `fake-apiserver WORDS`, the last of which may be incomplete.
 fn completed(shell: &str, words: &[&str]) -> Option<Vec<String>> {
     let script = printed(Command::new(toolchain::fake_apiserver()).args(["completions", shell]));
     let mut command = or_skip(program(shell))?;
@@ -58,7 +58,7 @@ fn completed(shell: &str, words: &[&str]) -> Option<Vec<String>> {
     )
 }
 
-/// Calls the function that the script named for the command, as bash does on Tab.
+/// Calls the function that the script registered for the command, as bash does on Tab.
 const BASH: &str = r#"function="$(complete -p fake-apiserver | sed 's/.* -F \([^ ]*\) .*/\1/')"
 "$function" fake-apiserver "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}""#;
 
@@ -73,8 +73,8 @@ fn a_shell_completes(#[values("bash", "fish")] shell: &str, #[case] words: &[&st
     }
 }
 
-/// zsh completes only in a terminal. Here it loads the script, knows which function completes the command, and the function
-/// that offers subcommands is called with a `_describe` that prints.
+/// zsh completes only in a terminal. Here it loads the script, has a function for the command, and the function that offers
+/// subcommands is called with a `_describe` that prints.
 #[test]
 fn zsh_loads_the_script_and_offers_subcommands() {
     let script = printed(Command::new(toolchain::fake_apiserver()).args(["completions", "zsh"]));
@@ -95,7 +95,7 @@ fn zsh_loads_the_script_and_offers_subcommands() {
 #[test]
 fn every_subcommand_has_a_manual_page_that_renders() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("man");
-    // It may not be there.
+    // It may not exist.
     let _ = std::fs::remove_dir_all(&folder);
     printed(Command::new(toolchain::fake_apiserver()).arg("man").arg(&folder));
     let Some(mut mandoc) = or_skip(program("mandoc")) else {
@@ -112,7 +112,7 @@ fn every_subcommand_has_a_manual_page_that_renders() {
     ] {
         assert!(named(name), "{name} is not among {pages:?}");
     }
-    // Exit code 0: nothing worse than a warning, which is what mandoc has for a page without a date.
+    // Exit code 0: at most warnings, such as that of mandoc for a page without a date.
     let rendered = printed(mandoc.args(["-T", "utf8", "-W", "error"]).args(&pages));
     // Overstruck letters are bold.
     let plain: String = rendered.split('\u{8}').collect();

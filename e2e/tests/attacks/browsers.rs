@@ -1,4 +1,4 @@
-//! Web pages that reach for a server anybody on the machine may use.
+//! Web pages that send requests to a server on the user's machine.
 
 use e2e::attacks::{exchange, request};
 use rstest::rstest;
@@ -20,7 +20,7 @@ const BODY: &str = r#"{"metadata":{"name":"n"}}"#;
 #[case::creates_as_text(&[CREATE, LOCAL, EVIL, "Content-Type: text/plain"], BODY, 403)]
 #[case::creates_from_a_local_page(&[CREATE, LOCAL, DEV], BODY, 415)]
 #[case::creates_from_a_local_page_as_json(&[CREATE, LOCAL, DEV, "Content-Type: application/json"], BODY, 201)]
-// Programs send no origin, and some no type either: a real server reads JSON then.
+// Programs send no `Origin`, and some no `Content-Type`: kube-apiserver then assumes JSON.
 #[case::a_program_creates(&[CREATE, LOCAL], BODY, 201)]
 fn a_page_of_another_site_gets_nothing(#[case] head: &[&str], #[case] body: &str, #[case] status: u16) {
     let server = server();

@@ -1,4 +1,4 @@
-//! Connections that are no use to anybody, and bytes that are no HTTP.
+//! Useless connections, and bytes that are not HTTP.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use rstest::rstest;
 
 use crate::{MIB, holds, server};
 
-/// How often the server is asked whether it noticed what it has to.
+/// Maximum number of polls of the server's state.
 const LOOKS: usize = 200;
 
 fn open_streams(server: &Server) -> String {
@@ -43,7 +43,7 @@ fn it_stops_at_once_with_many_watches_open() {
     "GET /version HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     400
 )]
-// As Go's server takes it.
+// As Go's server handles it.
 #[case::bare_line_feeds("GET /version HTTP/1.1\nHost: localhost\nConnection: close\n\n", 200)]
 #[case::http_1_0("GET /version HTTP/1.0\r\n\r\n", 200)]
 #[case::a_tunnel(
@@ -62,7 +62,7 @@ fn what_is_no_request_is_refused_in_words(#[case] sent: &str, #[case] status: u1
 }
 
 #[test]
-fn who_sends_too_much_is_told_so() {
+fn oversized_bodies_are_rejected() {
     let server = server();
     for _ in 0..5 {
         let answered = oversized(server.address(), 8 * MIB);
@@ -86,7 +86,7 @@ fn a_deep_object_in_an_edited_table_is_answered() {
     fill(server.address(), 1, 10);
 }
 
-/// A custom resource, and an object of it that is nearly as deep as objects may be.
+/// Creates a custom resource, and an object of it close to the maximum depth.
 fn create_deep(address: SocketAddr) {
     let definition = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.deep.test"},"spec":{"group":"deep.test","scope":"Namespaced","names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}"#;
     let target = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -1,5 +1,5 @@
-//! Attacks on `fake-apiserver serve`, small enough for every run: nothing falls over, memory stays in its budget, and a
-//! neighbour is answered. `SECURITY.md` names these tests for what it promises.
+//! Attacks on `fake-apiserver serve`, small enough for every run: nothing crashes, memory stays within its budget, and
+//! another client gets responses. `SECURITY.md` names these tests for its guarantees.
 
 mod browsers;
 mod connections;
@@ -15,7 +15,7 @@ fn server() -> Server {
     Server::serve(Transport::Http)
 }
 
-/// A neighbour is answered, and the server never took more memory than `most` bytes.
+/// Checks that another client gets a response, and that peak memory is at most `most` bytes.
 fn holds(server: &Server, most: usize) {
     let answered = neighbour(server.address(), "/healthz");
     assert_eq!(answered.status, 200, "{}", answered.text);
@@ -24,7 +24,7 @@ fn holds(server: &Server, most: usize) {
     }
 }
 
-/// How much memory the server says a part takes, in MiB.
+/// Returns the memory that the server reports for a part, in MiB.
 fn told(server: &Server, part: &str) -> f64 {
     let status = server.ctl(&["status"]);
     let after = status.split(&format!("{part} ")).nth(1);

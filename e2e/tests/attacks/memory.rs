@@ -1,4 +1,4 @@
-//! Memory that requests make the server hold: history, events, and the trace.
+//! Memory that requests make the server use: history, events, and the trace.
 
 use e2e::attacks::{fill, long_selector, neighbour, rewrite, unread_lists, write};
 
@@ -9,7 +9,7 @@ fn versions_of_a_large_object_leave_history_and_watch_cache() {
     let server = server();
     fill(server.address(), 1, 900_000);
     rewrite(server.address(), 250);
-    // Each version alone would make it 225 MiB, and one in the trace as much again.
+    // The versions alone would take 225 MiB, and those in the trace as much again.
     holds(&server, 220 * MIB);
     assert!(told(&server, "history") < 66.0, "{}", server.ctl(&["status"]));
     assert!(told(&server, "events") < 66.0, "{}", server.ctl(&["status"]));

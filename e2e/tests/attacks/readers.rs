@@ -1,4 +1,4 @@
-//! Clients that do not read what they ask for.
+//! Clients that do not read responses.
 
 use e2e::attacks::{fill, unread_lists, windowless_lists};
 
@@ -27,7 +27,7 @@ fn long_lists_are_made_while_they_leave_in_every_style() {
             table,
         ),
     ];
-    // Whole, each of them were 10 MiB: 320 in all.
+    // As whole bodies they would take 10 MiB each, 320 together.
     holds(&server, 220 * MIB);
     assert!(told(&server, "answers") < 64.0, "{}", server.ctl(&["status"]));
     drop(readers);
@@ -38,7 +38,7 @@ fn streams_without_a_window_share_what_answers_may_take() {
     let server = server();
     fill(server.address(), 40, 250_000);
     let reader = windowless_lists(server.address(), 60, LIST);
-    // Whole, all of them were 600 MiB.
+    // As whole bodies they would take 600 MiB.
     holds(&server, 300 * MIB);
     assert!(told(&server, "answers") < 130.0, "{}", server.ctl(&["status"]));
     drop(reader);

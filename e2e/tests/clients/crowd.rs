@@ -1,9 +1,9 @@
-//! Crowds: many list/watch loops in several processes, through cuts, 410s, refusals and rebuilt caches. The judge beside
-//! the server accuses nobody who is right.
+//! Crowds: many list/watch loops in several processes, with cut connections, 410s, refused connections and rebuilt caches.
+//! The judge of the server reports no violations of correct clients.
 //!
-//! Informers of one program share its connections, replicas of it its User-Agent. A round is a fence: it begins when all
-//! loops have seen what the one before it wrote. `CROWD_ROUNDS=200 cargo test -p e2e --test clients crowd` plays more of
-//! them, and `CROWD_LOOPS` is how many loops the largest program of client-go has, and that of our watcher.
+//! Informers of one program share its connections, replicas of it its User-Agent. A round begins when all loops have received
+//! the writes of the previous one. `CROWD_ROUNDS=200 cargo test -p e2e --test clients crowd` plays more rounds; `CROWD_LOOPS`
+//! is the number of loops of the largest program of client-go and of our watcher.
 
 use std::process::Command;
 
@@ -15,18 +15,18 @@ use serde_json::{Value, json};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Rounds in the gate: one of each kind.
+/// Rounds in CI: one of each kind.
 const ROUNDS: usize = 7;
-/// Loops of the largest programs in the gate.
+/// Loops of the largest programs in CI.
 const LOOPS: usize = 4;
 
-/// What kube-runtime is rightly accused of (docs/kube-runtime-defects.md); it sends no User-Agent.
+/// Violations of kube-runtime (docs/kube-runtime-defects.md); it sends no User-Agent.
 const KNOWN: [(&str, &str); 2] = [
     ("(no User-Agent)", "INV-04"), // it watches from the same version again after HTTP 410
     ("(no User-Agent)", "INV-16"), // it does not read Retry-After
 ];
 
-/// A program, and how many loops it has.
+/// A program and its number of loops.
 struct Member {
     client: Client,
     loops: usize,
@@ -108,7 +108,7 @@ fn expect(crowd: &mut [Member], told: Told<'_>) {
     }
 }
 
-/// What befalls all of them at once.
+/// Disturbs all of them at once.
 fn disturb(server: &Server, round: usize) {
     let whose = ["--resource", "configmaps"];
     let ctl = |arguments: &[&str]| {

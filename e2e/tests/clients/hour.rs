@@ -1,7 +1,7 @@
-//! A stranger's hour: the commands of `docs/try-it.md`, run as they stand there, print what stands there.
+//! The first hour of a new user: runs the commands of `docs/try-it.md` unchanged and compares their output with the page.
 //!
-//! A line of expected output is met by the next line that fits it, where `…` fits anything. Below `<!-- stays -->` is a
-//! command that goes on: its first line is waited for at once, the others at the end.
+//! A line of expected output matches the next line that fits, where `…` stands for anything. Below `<!-- stays -->` is a
+//! command that keeps running: its first line is awaited at once, the others at the end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use e2e::lines::Lines;
 use e2e::toolchain::{self, or_skip};
 
-/// A command of the page, and the lines it says will come.
+/// A command of the page, and its expected lines.
 struct Step {
     command: String,
     stays: bool,
@@ -17,7 +17,7 @@ struct Step {
 }
 
 #[test]
-fn the_page_to_try_it_by_tells_the_truth() {
+fn commands_of_try_it_print_what_the_page_shows() {
     let Some(kubectl) = or_skip(toolchain::go("kubectl")) else {
         return;
     };
@@ -38,7 +38,7 @@ fn the_page_to_try_it_by_tells_the_truth() {
     }
 }
 
-/// The commands of the blocks marked `console`.
+/// Returns the commands of the blocks marked `console`.
 fn read(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let (mut inside, mut stays) = (false, false);
@@ -65,9 +65,9 @@ fn read(page: &str) -> Vec<Step> {
     steps
 }
 
-/// What a stranger's shells have in common: where they are, and what was exported.
+/// State shared by the shells of the user: folder and exported variables.
 struct Shell {
-    /// `ctl` finds here the one server of this test, and no other's.
+    /// Folder of state files, in which `ctl` finds only the server of this test.
     state: PathBuf,
     path: String,
     exports: Vec<String>,
@@ -94,7 +94,7 @@ impl Shell {
             self.exports.push(step.command.clone());
             return;
         }
-        // With the programs that are tested before any other, wherever Cargo put them.
+        // The programs under test precede others in PATH.
         let before = [&self.exports[..], &[format!("PATH={}:$PATH", self.path)]].concat();
         let script = format!("{}; exec {}", before.join("; "), step.command);
         let mut command = Command::new("sh");
@@ -127,7 +127,7 @@ impl Drop for Shell {
     }
 }
 
-/// A command of the page at work.
+/// A running command of the page.
 struct Running {
     child: Child,
     command: String,
@@ -185,13 +185,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may be over already.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Does the line fit what is expected, spaces aside, where `…` is anything?
+/// Returns whether the line matches, ignoring spaces; `…` matches anything.
 fn fits(line: &str, expected: &str) -> bool {
     let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (line, expected) = (squeezed(line), squeezed(expected));

@@ -1,4 +1,4 @@
-//! kubectl as people use it, without `--validate=false`: what it prints is what it prints in a cluster.
+//! kubectl as users run it, without `--validate=false`: its output is that in a cluster.
 
 use e2e::kubectl::Kubectl;
 use e2e::server::{Server, Transport};
@@ -6,7 +6,7 @@ use e2e::toolchain::or_skip;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-/// A server and kubectl for it, or the end of the test.
+/// Returns a server and kubectl for it, or skips the test.
 macro_rules! kubectl_at {
     ($transport:expr, $server:ident, $kubectl:ident) => {
         let $server = Server::serve($transport);
@@ -78,7 +78,7 @@ metadata: {name: lamp}
 spec: {size: 3}
 ";
 
-/// The words of a table, row by row.
+/// Returns the words of a table, row by row.
 fn words(table: &str) -> Vec<Vec<&str>> {
     table
         .lines()
@@ -86,12 +86,12 @@ fn words(table: &str) -> Vec<Vec<&str>> {
         .collect()
 }
 
-/// The text with one space between words.
+/// Returns the text with one space between words.
 fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Is it the line of the log that tells of a watch below this path, in whichever way it begins?
+/// Returns whether a line of the log is that of a watch below this path, however it starts.
 fn is_watch(line: &str, path: &str) -> bool {
     line.contains(" WATCH") && line.contains(path)
 }
@@ -202,13 +202,13 @@ fn create_makes_what_it_says(
     assert_eq!(kubectl.ok(&command).trim_end(), printed);
     let object = value(&kubectl.ok(&["get", "--raw", path]));
     assert_eq!(object.pointer(pointer), Some(&expected), "{object:#}");
-    // Made once, it is there.
+    // It exists now.
     let again = kubectl.run(&command);
     assert!(again.err.contains("already exists"), "{again:?}");
     drop(server);
 }
 
-/// Of the kind `List` version 3 of OpenAPI tells nothing, and of what nobody knows neither: kubectl then asks for version 2.
+/// OpenAPI v3 lacks the kind `List` and unknown kinds: kubectl then requests v2.
 #[test]
 fn lists_are_validated_and_what_is_unknown_is_called_so() {
     kubectl_at!(Transport::Http, _server, kubectl);
@@ -268,7 +268,7 @@ fn a_rollout_is_followed_to_its_end(#[values(Transport::Http, Transport::Tls)] t
 
     let mut rollout = kubectl.start(&["rollout", "status", "deployment/web"]);
     rollout.expect(&["Waiting for deployment"]);
-    // Nobody else plays the controller's part.
+    // No controller runs, so the test writes the status.
     let report = |updated: u32, available: u32| {
         let generation =
             value(&kubectl.ok(&["get", "deployment", "web", "-o", "json"]))["metadata"]["generation"].clone();
@@ -422,7 +422,7 @@ fn describe_tells_of_an_object_and_its_events() {
 }
 
 #[test]
-fn wait_is_told_when_it_is_so() {
+fn wait_returns_when_the_condition_is_met() {
     kubectl_at!(Transport::Http, server, kubectl);
     let mut created = kubectl.start(&["wait", "configmap/late", "--for=create", "--timeout=60s"]);
     server.expect("the watch of what is to come", |line| {

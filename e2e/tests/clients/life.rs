@@ -1,5 +1,5 @@
-//! The life of a client that keeps a set in step: it starts, is in step, sees an addition, a change and a deletion, and
-//! comes through a disconnect and a 410 without losing any.
+//! Life of an informer: it starts, synchronises, receives an addition, an update and a deletion, and loses none of these over
+//! a disconnect and a 410.
 
 use std::process::Command;
 
@@ -53,21 +53,21 @@ fn a_client_lives(
     server.delete(&format!("{CONFIG_MAPS}/b"));
     client.expect(Told::Deleted("b"));
 
-    // The connection breaks, and what happens meanwhile is not lost.
+    // The connection is reset, and later changes are not lost.
     server.ctl(&["cut", "--how", "rst", "--resource", "configmaps"]);
     server.expect("the reset", |line| line.ends_with(" rst"));
     server.create(CONFIG_MAPS, &config_map("c", "1"));
     client.expect(Told::Added("c", "1"));
     server.expect("a new watch", is_watch);
 
-    // The version is too old: as an event in the middle of a watch …
+    // The version expires: as an event in the middle of a watch …
     server.ctl(&["expire", "--resource", "configmaps"]);
     server.expect("the 410", |line| line.contains("ERROR 410"));
     server.delete(&format!("{CONFIG_MAPS}/c"));
     client.expect(Told::Deleted("c"));
     server.expect("a new watch", is_watch);
 
-    // … and as the status of one that starts.
+    // … and as the status of a new watch.
     server.ctl(&["expire", "--status", "--resource", "configmaps"]);
     server.ctl(&["cut", "--how", "fin", "--resource", "configmaps"]);
     server.expect("the 410", |line| line.contains(" 410"));

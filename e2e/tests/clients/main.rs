@@ -1,4 +1,4 @@
-//! Clients that nobody here wrote, against `fake-apiserver serve`.
+//! Clients from other projects, against `fake-apiserver serve`.
 
 mod crowd;
 mod hour;

@@ -1,5 +1,5 @@
-//! client-go with its defaults, as a user lets `fake-apiserver run` judge it: what it fails is a true defect of client-go,
-//! listed with the reason in `clients/go/known-failures.yaml`.
+//! client-go with its defaults, judged by `fake-apiserver run`: its failures are true defects of client-go, listed with
+//! reasons in `clients/go/known-failures.yaml`.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -8,18 +8,18 @@ use e2e::toolchain;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What takes little real time, and shows lists, pages, streaming lists, watches, bookmarks, selectors and 410.
+/// Folders that take little real time, and cover lists, pages, streaming lists, watches, bookmarks, selectors and 410.
 const FOLDERS: [&str; 11] = [
     "bookmark", "decode", "event", "gone", "list", "meta", "order", "page", "sel", "watch", "wlist",
 ];
 
-/// Settings that an informer can be given.
+/// Settings that an informer has.
 const CONFIGURED: &str = "--assume-configured=mode,object,labels,fields,timeout,list_semantic,initial_list,page_size,bookmarks,gzip";
 
-/// Scenarios that pass at least: fewer show that nothing was judged.
+/// Minimum number of scenarios that pass: with fewer, nothing was judged.
 const PASSED_MIN: usize = 70;
 
-/// A failure that is none of ours.
+/// A known failure of the client.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -28,7 +28,7 @@ struct Known {
     reason: String,
 }
 
-/// What `run` says of an informer: a line a scenario, and all that was printed.
+/// Returns the results of `run` with an informer, one line per scenario, and the whole output.
 fn played(informer: &Command, arguments: &[&str]) -> (Vec<Value>, String) {
     let ran = Command::new(toolchain::fake_apiserver())
         .arg("run")
@@ -83,7 +83,7 @@ fn client_go_fails_what_is_wrong_with_it_alone() {
     assert!(stale.is_empty(), "these pass now: {stale:?}");
 }
 
-/// A controller of Deployments is judged by scenarios that were written for ConfigMaps.
+/// A controller of Deployments is judged by scenarios written for ConfigMaps.
 #[test]
 fn client_go_passes_scenarios_moved_to_deployments() {
     let Some(informer) = toolchain::or_skip(toolchain::go("informer")) else {

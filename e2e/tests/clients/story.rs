@@ -1,4 +1,4 @@
-//! What people type at kubectl, typed at the fake: it prints what it printed when a real server answered.
+//! Plays the kubectl commands of the chapters against the fake and compares their output with that of a real server.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use e2e::suites;
 use e2e::toolchain::{or_skip, repository};
 use rstest::rstest;
 
-/// The oracle's tokens, which chapters name where somebody without rights asks.
+/// Tokens of the oracle, used in chapters about users without rights.
 const TOKENS: [&str; 5] = [
     "--tls",
     "--token",

@@ -1,4 +1,4 @@
-//! Changes of what is there: apply, patch, labels, deletions.
+//! Changes of existing objects: apply, patch, labels, deletions.
 
 use e2e::kubectl::Kubectl;
 use e2e::server::{Server, Transport};
@@ -7,7 +7,7 @@ use rstest::rstest;
 
 use super::{DEPLOYMENT, PODS, value};
 
-/// What stands at `path` of the deployment `web`.
+/// Returns the value at `path` of the deployment `web`.
 fn of_web(kubectl: &Kubectl, path: &str) -> String {
     kubectl.ok(&["get", "deployment", "web", "-o", &format!("jsonpath={{{path}}}")])
 }
@@ -31,7 +31,7 @@ fn apply_creates_leaves_alone_and_changes(#[values(Transport::Http, Transport::T
     assert_eq!(kubectl.ok_with(command, &two), "deployment.apps/web configured\n");
     let env = of_web(&kubectl, ".spec.template.spec.containers[0].env[0].value");
     assert_eq!(env, "b");
-    // What is no longer said is taken back.
+    // Fields that are no longer applied are removed.
     assert_eq!(
         kubectl.ok_with(command, DEPLOYMENT),
         "deployment.apps/web configured\n"
@@ -59,10 +59,10 @@ fn apply_on_the_servers_side_knows_who_owns_what(
     let two = DEPLOYMENT.replace("image: nginx", "image: nginx, env: [{name: A, value: b}]");
     assert_eq!(apply("one", &two).out, applied);
     assert_eq!(env(), "b");
-    // What is no longer said is taken back.
+    // Fields that are no longer applied are removed.
     assert_eq!(apply("one", DEPLOYMENT).out, applied);
     assert_eq!(env(), "");
-    // What another owns is not taken.
+    // Fields of another manager cause a conflict.
     let conflict = apply("two", &DEPLOYMENT.replace("replicas: 2", "replicas: 5"));
     assert!(
         conflict.err.contains("conflict with \"one\": .spec.replicas"),
@@ -145,7 +145,7 @@ fn delete_waits_until_it_is_gone(#[values(Transport::Http, Transport::Tls)] tran
     assert!(deleted.starts_with("pod \"one\" deleted"), "{deleted}");
     assert_eq!(kubectl.ok(&["get", "pods", "-o", "name"]), "pod/two\n");
 
-    // What a finalizer holds goes when the finalizer does.
+    // A marked object is deleted with its last finalizer.
     kubectl.ok(&[
         "patch",
         "pod",

@@ -1,4 +1,4 @@
-//! What only a kubelet has: without one a server says why there is nothing to see.
+//! Commands that need a kubelet: without one the server returns an error with the reason.
 
 use e2e::kubectl::Kubectl;
 use e2e::server::{Server, Transport};

@@ -1,4 +1,4 @@
-//! Who one is, and what one may do.
+//! Authentication and authorization as kubectl shows them.
 
 use e2e::kubectl::Kubectl;
 use e2e::server::Server;
@@ -30,7 +30,7 @@ fn auth_tells(
         return;
     };
     let outcome = kubectl.run(arguments);
-    // Of a resource that is not in a namespace it says so before.
+    // For a cluster-scoped resource a warning precedes the answer.
     let told = outcome
         .out
         .replace("Warning: resource 'nodes' is not namespace scoped\n\n", "");
