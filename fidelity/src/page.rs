@@ -38,10 +38,10 @@ pub fn write(outcomes: &[Outcome]) -> String {
     let mut page = String::from(
         "# How near the fake is to a real server\n\n\
          <!-- Written by `cargo xtask fidelity --write-docs`; a test compares it with what the fake does. -->\n\n\
-         The probes of `oracle/probes` were played against real kube-apiservers and their answers kept in\n\
-         `oracle/recordings`. Here is what becomes of them when the fake is asked the same: status line, headers, every\n\
-         byte of the bodies, and when the lines of a watch came. What no two runs share (times, uids, the numbers of\n\
-         resourceVersions, but not their order) is left out; `oracle/probes/README.md` says how.\n\n\
+         The probes of `oracle/probes` were played against real kube-apiservers; their responses are in\n\
+         `oracle/recordings`. This page compares the responses of the fake with them: status line, headers, every\n\
+         byte of the bodies, and the times of watch lines. Values that differ between runs (times, uids, the numbers of\n\
+         resourceVersions, but not their order) are normalised, as `oracle/probes/README.md` describes.\n\n\
          | Kubernetes | identical | accepted | open |\n|---|---|---|---|\n",
     );
     for (version, numbers) in numbers(outcomes) {
@@ -53,8 +53,8 @@ pub fn write(outcomes: &[Outcome]) -> String {
     }
     page.push_str(
         "\n## Stored and never evaluated\n\n\
-         A real server acts on these objects; the fake only keeps them, and whoever creates one gets a `Warning` header\n\
-         that says so. The comparison leaves that header out, because no real server sends it.\n\n\
+         A real server acts on these objects; the fake only stores them, and creating one returns a `Warning` header\n\
+         about that. The comparison leaves that header out, because no real server sends it.\n\n\
          | group | kind | consequence |\n|---|---|---|\n",
     );
     for (group, kind, effect) in unevaluated::KINDS {
@@ -63,8 +63,8 @@ pub fn write(outcomes: &[Outcome]) -> String {
     let missing: Vec<&str> = unevaluated::missing_of_expressions().into_iter().collect();
     let _ = writeln!(
         page,
-        "\nExpressions in CEL are evaluated, except those with {}: they hold for everything, and whoever creates one is\n\
-         warned. Lists of type `set` and `map` are compared in order. What expressions would cost is not estimated. Admission\n\
+        "\nExpressions in CEL are evaluated, except those with {}: they hold for everything, and creating one returns a\n\
+         warning. Lists of type `set` and `map` are compared in order. What expressions would cost is not estimated. Admission\n\
          policies judge creations, updates and deletions, not connections or scales.",
         missing.join(", ")
     );

@@ -22,7 +22,7 @@ pub(super) struct Siege {
     play: Box<dyn Fn(SocketAddr, usize) -> Outcome>,
 }
 
-/// What came of an attack.
+/// Result of an attack.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// The answer's status, where there was one request; 0: none came.

@@ -3,8 +3,20 @@
 /// Paths whose wording is checked, as prefixes. Extend the list when a part of the repository is clean.
 const CHECKED: &[&str] = &[
     "README.md",
+    "ARCHITECTURE.md",
     "bench/",
     "command/src/",
+    "crates/apimachinery/",
+    "crates/builtin-kinds/src/catalog",
+    "crates/builtin-kinds/src/columns",
+    "crates/builtin-kinds/src/convert",
+    "crates/builtin-kinds/src/defaults",
+    "crates/builtin-kinds/src/lib.rs",
+    "crates/builtin-kinds/src/ownership",
+    "crates/builtin-kinds/src/patch",
+    "crates/builtin-kinds/src/schema",
+    "crates/builtin-kinds/src/types",
+    "crates/builtin-kinds/src/validation",
     "crates/judge/",
     "crates/scenario/",
     "crates/testing/",
@@ -19,6 +31,8 @@ const CHECKED: &[&str] = &[
     "docs/run.md",
     "docs/scenario-language.md",
     "docs/try-it.md",
+    "e2e/src/",
+    "e2e/tests/",
     "fake-apiserver/src/apiserver",
     "fake-apiserver/src/api",
     "fake-apiserver/src/model",
@@ -29,6 +43,7 @@ const CHECKED: &[&str] = &[
     "fake-apiserver/src/model/list.rs",
     "fake-apiserver/src/model/page.rs",
     "fake-apiserver/src/model/watch.rs",
+    "fidelity/",
     "sweep/",
     "tests/src/attacks",
     "tests/src/crowd",
@@ -45,8 +60,9 @@ const CHECKED: &[&str] = &[
 const THIS_FILE: &str = "xtask/src/tidy/phrases.rs";
 
 /// Phrases in lower case, and what to write instead.
-const PHRASES: [(&str, &str); 16] = [
+const PHRASES: [(&str, &str); 19] = [
     ("anew", "again"),
+    ("goes without saying", "is defaulted, or is implied"),
     ("goes on from its place", "resumes from the last resourceVersion"),
     ("has it not", "does not have it"),
     ("in peace", "without faults"),
@@ -60,6 +76,8 @@ const PHRASES: [(&str, &str); 16] = [
     ("the watcher's mind", "the state machine"),
     ("what chance decides", "seed, or randomness"),
     ("what there is", "the name of the thing"),
+    ("tell the truth", "inject no faults"),
+    ("what came of", "the result of"),
     ("whoever", "a client that …, if …"),
     ("without its hands", "without its I/O driver"),
 ];
