@@ -99,8 +99,13 @@ pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
     for stream in ground.trace.watches() {
         let live = live(ground, stream);
         let reports_of = |event: &'t Delivery<'a>| said.get(&change(event)).into_iter().flatten().copied();
-        let by =
-            |event: &'t Delivery<'a>| reports_of(event).find(|reported| reported.at.seq > event.sent.seq);
+        // A report proves that this stream was read only if no other response sent the same state before.
+        let by = |event: &'t Delivery<'a>| {
+            reports_of(event).find(|reported| {
+                let elsewhere = |source: &Delivery<'_>| source.stream != event.stream;
+                reported.at.seq > event.sent.seq && !ground.sources(reported).any(elsewhere)
+            })
+        };
         let Some((last, witness)) = live
             .iter()
             .enumerate()

@@ -103,6 +103,7 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 #[case::reports_out_of_order("INV-06 INV-08", { let mut s = synced(); s.watch("10").wrote("a", "11").wrote("a", "12").added("a", "11").added("a", "12").emit_apply("a", "12").emit_apply("a", "11").emit_apply("a", "12"); s })]
 #[case::follows_a_server_that_goes_back("", { let mut s = synced(); s.watch("10").wrote("a", "11").added("a", "11").emit_apply("a", "11").lie().added("a", "5").emit_apply("a", "5").lie().added("a", "11").emit_apply("a", "11"); s })]
 #[case::leaves_an_event_out("INV-07", { let mut s = watching(); s.wrote("d", "12").deleted("d", "13").wrote("e", "14").added("d", "12").removed("d", "13").added("e", "14").emit_apply("e", "14"); s })]
+#[case::read_a_later_event_from_a_list("", { let mut s = watching(); s.wrote("d", "12").wrote("d", "13").added("d", "12").added("d", "13").eof().after(900).list(&[LIMIT]).page("13", "", &[("a", "5"), ("b", "7"), ("c", "11"), ("d", "13")]).emit_apply("d", "13"); s })]
 #[case::leaves_a_delete_out("INV-07 INV-13", { let mut s = watching(); s.deleted("a", "12").wrote("e", "13").removed("a", "12").added("e", "13").emit_apply("e", "13"); s })]
 #[case::skips_a_delete_of_what_it_never_held("", { let mut s = watching(); s.removed("z", "12").wrote("e", "13").added("e", "13").emit_apply("e", "13"); s })]
 #[case::says_that_it_could_not_decode("", { let mut s = watching(); s.wrote("d", "12").deleted("d", "13").wrote("e", "14").added("d", "12").emit_error("bad").removed("d", "13").added("e", "14").emit_apply("e", "14"); s })]
