@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use conformance::adapter::patience::{self, Look, Patience, hung, last_sign};
 use fake_apiserver::model::catalog::ApiResource;
+use fake_apiserver::net::Edge;
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::scenario::{
@@ -28,12 +30,13 @@ use judge::effect::Effects;
 use judge::verdict::Verdict;
 use judge::wire::{Loops, Needs, SETTINGS, configured, grants, needs, takes};
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use self::aim::Aim;
 use self::child::{Child, Ended};
 use self::retarget::Retarget;
 use self::weigh::{cut_words, judged, proofs, proven, weighed};
+use crate::built_in;
 use crate::judging::{Commentator, Judge};
 use crate::serve::minor;
 use crate::stage::{self, Running, Stage};
@@ -55,6 +58,9 @@ const CLOSING: Duration = Duration::from_secs(2);
 
 /// Time that a command can list and watch other resources first: caches are filled one by one.
 const ASTRAY: Duration = Duration::from_secs(10);
+
+/// How long a command that works may do nothing: longer than any delay between requests that RETRY-03 allows, which is a minute.
+const HANG_AFTER: &str = "75s";
 
 /// Time after the end in which something can still be proven: the longest timeout of the judge.
 const AFTERWARDS: Duration = Duration::from_secs(5);
@@ -88,6 +94,12 @@ pub(crate) struct Run {
     /// that grant the client more than four times as much, are skipped (see --profile).
     #[arg(long, value_name = "DURATION", default_value = "90s", value_parser = span)]
     timeout: Duration,
+    /// Time without a request after which a step that waits for one is a failure.
+    ///
+    /// In addition to the time that the steps take or grant (`within`). A command that sends requests is not accused of what is
+    /// missing: the scenario goes on up to --timeout, and is not judged.
+    #[arg(long, value_name = "DURATION", default_value = HANG_AFTER, value_parser = span)]
+    hang_after: Duration,
     /// Time between SIGTERM and SIGKILL.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = span)]
     grace: Duration,
@@ -324,7 +336,8 @@ fn is_configured(run: &Run, scenario: &Scenario) -> bool {
 
 async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Played, Failure> {
     let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
-    let server = Server::with_limits(scenario.clone(), run.seed, Limits::wire());
+    let limits = patience::limits(Limits::wire());
+    let server = Server::with_limits(scenario.clone(), run.seed, limits);
     let stage = Stage {
         server,
         what: scenario.id.clone(),
@@ -350,7 +363,8 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
     let began = Instant::now();
     let mut child = Child::start(&run.command, &running, &scenario, run.trace)?;
     let edge = running.edge.clone();
-    let longest = takes(&scenario) + grants(&scenario) + run.timeout;
+    let reference = built_in::reference(&scenario.id);
+    let patience = Patience::of(&scenario, reference, run.timeout, run.hang_after);
     let mut forced = None;
     let (mut ended, mut cut) = (None, None);
     let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
@@ -369,10 +383,15 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
                 let waited_ms = ASTRAY.as_millis() as u64;
                 forced = Some(RunEnd::NotConverged { waited_ms });
             }
-            _ = timeout_at(began + longest, std::future::pending::<()>()) => {
+            over = outlasted(&edge, patience) => {
                 let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
-                cut = Some(cut_words(longest, waiting.as_ref()));
-                forced = Some(cut_short(&scenario, waiting, longest));
+                forced = Some(match over {
+                    Some(quiet) => hung(waiting, quiet),
+                    None => {
+                        cut = Some(cut_words(patience.whole, waiting.as_ref()));
+                        cut_short(&scenario, waiting, patience.whole)
+                    }
+                });
             }
         }
         edge.stop_requested();
@@ -462,6 +481,20 @@ async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
     };
     if timeout(ASTRAY, hits).await.is_ok() {
         std::future::pending::<()>().await;
+    }
+}
+
+/// Completes when the command was waited for long enough: how long it was silent, or `None` if it was active up to the limit.
+async fn outlasted(edge: &Edge, patience: Patience) -> Option<Duration> {
+    loop {
+        let now = edge.elapsed();
+        match patience.look(now, edge.read_records(0, last_sign)) {
+            Look::Hang(quiet) => return Some(quiet),
+            Look::Cut => return None,
+            Look::Again(at) => {
+                let _passed = timeout(at.saturating_sub(now), std::future::pending::<()>()).await;
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub mod fit;
 pub mod line;
 pub mod message;
 pub mod outcome;
+pub mod patience;
 pub mod play;
 #[cfg(feature = "in-process")]
 pub mod serve;

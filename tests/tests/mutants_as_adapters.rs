@@ -12,10 +12,11 @@ use tests::reference::Mistake;
 use tests::repository;
 
 /// Mistakes that are caught within seconds.
-const QUICK: [Mistake; 8] = [
+const QUICK: [Mistake; 9] = [
     Mistake::AnyBookmarkEnds,
     Mistake::DecodesByChunk,
     Mistake::OffersGzipForWatches,
+    Mistake::OutlivesStop,
     Mistake::ResumesFromItem,
     Mistake::RoundsIntegers,
     Mistake::SplitsAtLineSeparators,
@@ -27,14 +28,10 @@ const QUICK: [Mistake; 8] = [
 const JOBS: &str = "8";
 
 /// Requirements whose scenario runs here without a result, with reasons.
-const NOT_SHOWN: [(&str, &str); 7] = [
+const NOT_SHOWN: [(&str, &str); 6] = [
     (
         "CLOSE-01",
         "the client is still busy at the time limit, and nothing is held against it",
-    ),
-    (
-        "CLOSE-03",
-        "a process that is stopped leaves no connection behind (INV-18 is for clients in this process)",
     ),
     (
         "META-01",

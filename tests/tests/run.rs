@@ -93,6 +93,29 @@ fn scenario(name: &str, text: &str) -> String {
     file.display().to_string()
 }
 
+/// A command that does nothing fails the step that waits for it, after `--hang-after`; one that sends requests is not accused of
+/// what is missing.
+#[rstest]
+#[case::silent("exec sleep 600", 1, "step 2 (line 8) waited 2")]
+#[case::active(
+    "while :; do sleep 0.5; curl -s -o /dev/null \"$url\"; done",
+    4,
+    "not judged: stopped by --timeout after 4 s, when step 2 was waiting for the 1st WATCH"
+)]
+fn only_silence_is_a_hang(#[case] then: &str, #[case] code: i32, #[case] said: &str) {
+    let steps =
+        "steps:\n  - when: {list: 1}\n    do: {reply: {status: 500}}\n  - when: {watch: 1}\n    do: eof\n";
+    let url =
+        r#"url=$(sed -n 's/.*"server": "\(.*\)".*/\1/p' "$KUBECONFIG")/api/v1/namespaces/default/configmaps"#;
+    let script = format!("{url}; curl -s -o /dev/null \"$url\"; {then}");
+    let file = scenario(&format!("silence-{code}"), steps);
+    let times = ["--hang-after", "2s", "--timeout", "4s"];
+    let ended = run(&[&times[..], &[&file, "--", "sh", "-c", &script]].concat());
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(code), "{printed}");
+    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+}
+
 /// If no fault took effect, a client that deviates from the script may be correct.
 #[rstest]
 #[case::a_cut_behind_the_end(

@@ -14,7 +14,7 @@ use fake_apiserver::scenario::{self, Scenario, Style, Warning};
 use judge::wire::{Needs, grants, takes};
 
 use super::{Conformance, Profile};
-use crate::built_in::SCENARIOS as BUILT_IN;
+use crate::built_in::{SCENARIOS as BUILT_IN, reference};
 use crate::{Failure, output};
 
 /// The selected scenarios.
@@ -118,14 +118,6 @@ pub(super) fn text(arguments: &Conformance, scenario: &Scenario) -> io::Result<S
         Some((_, text, _)) => Ok((*text).to_owned()),
         None => std::fs::read_to_string(&scenario.path),
     }
-}
-
-/// Returns the time that the built-in scenario of this id takes, for scenarios from files too.
-fn reference(id: &str) -> Duration {
-    let built_in = BUILT_IN.iter().find(|(built_in, ..)| *built_in == id);
-    built_in.map_or(Duration::ZERO, |(_, _, reference_ms)| {
-        Duration::from_millis(*reference_ms)
-    })
 }
 
 /// Returns why a test is not played; no process is started for it. `None`: it is played.

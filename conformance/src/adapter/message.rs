@@ -31,6 +31,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         events: Option<u32>,
     },
+    /// Stops the client, and keeps the process. Sent only with the capability `close`.
+    Close,
     /// Stops the client. The adapter exits with status 0.
     Stop,
 }
@@ -196,6 +198,8 @@ pub enum Event {
         /// Every object.
         items: Vec<Object>,
     },
+    /// The client was stopped, in answer to `close`.
+    Closed,
     /// What was requested is not possible.
     Unsupported {
         /// What: `contract`, `resource`, `cmd`, or the name of an option.
@@ -337,6 +341,8 @@ pub enum Capability {
     Pause,
     /// Answers `dump` with the content of the library's cache.
     Cache,
+    /// Obeys `close`: the library can be stopped while its process lives.
+    Close,
     /// Emits `error` for every error that the library reports.
     Errors,
     /// Emits `init`, `init-apply` and `init-done` for every list and relist.

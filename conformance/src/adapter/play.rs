@@ -13,13 +13,13 @@ use fake_apiserver::scenario::edition::Edition;
 use fake_apiserver::scenario::{Contract, Scenario, ServerSettings, SharedScenario};
 use fake_apiserver::server::{Input, Limits, Output, Server};
 use judge::verdict::Verdict;
-use judge::wire::{grants, takes};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::child::{Child, Mailbox, Moment, StartError, TimeLimits, exit_words, with_last_line};
 use super::fit;
 use super::message::{Capability, Command, Hello, Start};
 use super::outcome::Outcome;
+use super::patience::{self, Look, Patience, hung, last_sign};
 use super::session::Session;
 use super::weigh::{Weighed, weigh};
 use crate::served::Served;
@@ -96,25 +96,6 @@ enum Over {
     Hang(RunEnd),
     /// The time limit passed, while the client was still active.
     Cut(RunEnd),
-}
-
-/// How long a run may take.
-#[derive(Debug, Clone, Copy)]
-struct Patience {
-    /// All of it.
-    whole: Duration,
-    /// Without any sign of the client.
-    silence: Duration,
-}
-
-impl Patience {
-    /// A client may wait for its own delays: they exceed those of our watcher by a bounded factor.
-    fn with(plan: &Plan, scenario: &Scenario, reference: Duration) -> Self {
-        Self {
-            whole: plan.timeout + takes(scenario) + grants(scenario) + 4 * reference,
-            silence: plan.timeout * 2 / 3 + reference,
-        }
-    }
 }
 
 impl Attempt {
@@ -224,13 +205,13 @@ pub async fn play_as(
     attempt.scenario = staged.clone();
 
     let core = Attentive {
-        core: Server::with_limits(staged.clone(), plan.seed, limits()),
+        core: Server::with_limits(staged.clone(), plan.seed, server_limits()),
         mailbox: mailbox.clone(),
     };
     let served = Served::start(listening, core);
     let edge = served.edge();
     child.send(&Command::Start(Box::new(start))).await;
-    let patience = Patience::with(plan, &staged, *reference);
+    let patience = Patience::of(&staged, *reference, plan.timeout, plan.timeout * 2 / 3);
     let over = run(&mut child, edge, &staged, patience).await;
     if let Over::Run = over
         && hello.caps.contains(&Capability::Cache)
@@ -238,6 +219,10 @@ pub async fn play_as(
     {
         attempt.dump = dumped(&mut child, plan.limits).await;
     }
+    let was_closed = matches!(over, Over::Run)
+        && hello.caps.contains(&Capability::Close)
+        && mailbox.with(|session| session.fault().is_none())
+        && closed(&mut child, edge, plan.limits).await;
     match over {
         Over::Run | Over::Hang(_) | Over::Cut(_) => {
             if let Err(why) = stopped(&mut child, plan.limits).await {
@@ -248,11 +233,15 @@ pub async fn play_as(
             child.end(Duration::ZERO).await;
         }
     }
-    edge.stop_requested();
-    if timeout(CLOSING, edge.deserted()).await.is_err() {
-        edge.closing_is_over();
-    }
-    attempt.records = up_to_the_end(served.end().await, &over);
+    attempt.records = if was_closed {
+        served.end().await
+    } else {
+        edge.stop_requested();
+        if timeout(CLOSING, edge.deserted()).await.is_err() {
+            edge.closing_is_over();
+        }
+        up_to_the_end(served.end().await, &over)
+    };
     attempt.cut = matches!(over, Over::Cut(_));
     // Unless the adapter is at fault, which is looked at last.
     let Weighed {
@@ -352,11 +341,36 @@ async fn dumped(child: &mut Child, limits: TimeLimits) -> Option<Vec<ReportedObj
     })
 }
 
+/// Has the library stopped while its process lives, and waits until its connections are closed or should have been. False: the
+/// adapter is at fault.
+async fn closed(child: &mut Child, edge: &Edge, limits: TimeLimits) -> bool {
+    let mailbox = child.mailbox().clone();
+    mailbox.with(Session::close);
+    child.send(&Command::Close).await;
+    if !child.until(limits.answer, Session::is_closed).await {
+        mailbox.with(|session| {
+            session.at_fault(
+                "the adapter declares `close` and did not print `closed`; stop the library and print it, or remove the capability"
+                    .to_owned(),
+            );
+        });
+        return false;
+    }
+    // What was printed before belongs before the stop.
+    edge.steer(|_, _| ());
+    edge.stop_requested();
+    if timeout(CLOSING, edge.deserted()).await.is_err() {
+        edge.closing_is_over();
+    }
+    edge.steer(|_, _| ());
+    true
+}
+
 /// Hands in what the adapter prints until the run is over.
 async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Patience) -> Over {
     let mailbox = child.mailbox().clone();
     let began = clock();
-    let mut look = patience.silence;
+    let mut look = patience.silence.min(patience.whole);
     let mut taken = 0;
     if scenario.client.consumer_delay_ms > 0 {
         // The adapter was started in a pause, so that no event gets past the slow consumer.
@@ -368,34 +382,25 @@ async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Pati
             biased;
             () = edge.finished() => return Over::Run,
             moment = child.next() => Some(moment),
-            _ = timeout_at(began + look.min(patience.whole), std::future::pending::<()>()) => None,
+            _ = timeout_at(began + look, std::future::pending::<()>()) => None,
         };
         let Some(moment) = moment else {
             let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
-            let quiet_from = edge.read_records(0, last_sign);
             let now = edge.elapsed();
-            if now.saturating_sub(quiet_from) >= patience.silence {
-                let waited_ms = now.saturating_sub(quiet_from).as_millis() as u64;
-                return Over::Hang(match waiting {
-                    Some((step, waiting_for)) => RunEnd::Stuck {
+            match patience.look(now, edge.read_records(0, last_sign)) {
+                Look::Hang(quiet) => return Over::Hang(hung(waiting, quiet)),
+                Look::Cut => {
+                    // Behind the last step, too, what is merely missing by now proves nothing.
+                    let (step, waiting_for) =
+                        waiting.unwrap_or_else(|| (scenario.steps.len(), awaited(scenario).to_owned()));
+                    return Over::Cut(RunEnd::Stuck {
                         step,
-                        waited_ms,
+                        waited_ms: now.as_millis() as u64,
                         waiting_for,
-                    },
-                    None => RunEnd::NotConverged { waited_ms },
-                });
+                    });
+                }
+                Look::Again(at) => look = at,
             }
-            if began.elapsed() >= patience.whole {
-                // Behind the last step, too, what is merely missing by now proves nothing.
-                let (step, waiting_for) =
-                    waiting.unwrap_or_else(|| (scenario.steps.len(), awaited(scenario).to_owned()));
-                return Over::Cut(RunEnd::Stuck {
-                    step,
-                    waited_ms: now.as_millis() as u64,
-                    waiting_for,
-                });
-            }
-            look = quiet_from + patience.silence;
             continue;
         };
         // The server reads the mailbox at whatever is handed in.
@@ -428,18 +433,6 @@ fn awaited(scenario: &Scenario) -> &'static str {
         Contract::Informer => "the client to be in step",
         Contract::Watch | Contract::List => "the client to report its end",
     }
-}
-
-/// When the client last did anything.
-fn last_sign(records: &[Record]) -> Duration {
-    let of_client = |record: &&Record| {
-        matches!(
-            record.what,
-            What::Request { .. } | What::Reported(_) | What::Connected { .. }
-        )
-    };
-    let last = records.iter().rev().find(of_client);
-    last.map_or(Duration::ZERO, |record| record.at)
 }
 
 /// Does the consumer take its time over one of the events about objects from `before` to `after`?
@@ -500,13 +493,11 @@ fn up_to_the_end(mut records: Vec<Record>, over: &Over) -> Vec<Record> {
     records
 }
 
-/// The server waits as long as in virtual time; here it is [`Patience`] that ends a run.
-fn limits() -> Limits {
-    Limits {
+fn server_limits() -> Limits {
+    patience::limits(Limits {
         settle: SETTLE,
-        requests: Limits::live().requests,
-        ..Limits::sim()
-    }
+        ..Limits::live()
+    })
 }
 
 /// A server that first takes what the adapter printed before whatever is handed in: the two come by different ways, and a

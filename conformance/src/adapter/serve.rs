@@ -29,7 +29,7 @@ use crate::drive::stack;
 pub use super::message::{Capability, Recovers};
 
 /// Everything but `cache`: the capabilities of a client that obeys all settings, and is a stream that holds no objects.
-pub const OF_A_STREAM: [Capability; 20] = [
+pub const OF_A_STREAM: [Capability; 21] = [
     Capability::Selectors,
     Capability::FieldSelectors,
     Capability::PageSize,
@@ -47,6 +47,7 @@ pub const OF_A_STREAM: [Capability; 20] = [
     Capability::Gzip,
     Capability::Http2,
     Capability::Pause,
+    Capability::Close,
     Capability::Errors,
     Capability::InitEvents,
     Capability::Ordered,
@@ -133,6 +134,11 @@ async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String
             Some(Ok(Command::Start(start))) => unsupported("contract", &start.contract)?,
             Some(Ok(Command::Pause)) => credit = Some(0),
             Some(Ok(Command::Resume { events })) => credit = events,
+            Some(Ok(Command::Close)) => {
+                // A client is stopped by dropping its stream, and all that it holds.
+                reports = futures::stream::pending().boxed();
+                print(&Event::Closed)?;
+            }
             Some(Ok(Command::Dump { .. })) => unsupported("cmd", "dump")?,
             Some(Err(error)) => unsupported("cmd", &error.to_string())?,
         }

@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         Capability::Gzip,
         Capability::Http2,
         Capability::Pause,
+        Capability::Close,
         Capability::Errors,
         Capability::InitEvents,
         Capability::Ordered,

@@ -6,7 +6,7 @@ use adapter_kube_runtime::KubeRuntime;
 use conformance::adapter::serve::{Capability, Recovers, serve};
 
 /// The library has no option for silence (`idle-timeout`, `list-timeout`, `staleness-probe`), and does not read Retry-After.
-const CAPABILITIES: [Capability; 16] = [
+const CAPABILITIES: [Capability; 17] = [
     Capability::Selectors,
     Capability::FieldSelectors,
     Capability::PageSize,
@@ -20,6 +20,7 @@ const CAPABILITIES: [Capability; 16] = [
     Capability::Gzip,
     Capability::Http2,
     Capability::Pause,
+    Capability::Close,
     Capability::Errors,
     Capability::InitEvents,
     Capability::Ordered,
