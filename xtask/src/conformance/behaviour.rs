@@ -1,6 +1,7 @@
 //! What a client asks first, and how it waits: measured, not judged, and kept in `adapters/behaviour/NAME.json`.
 //!
-//! A behaviour is a pure function of the records of two scenarios, those beside the results.
+//! A behaviour is a pure function of the records of the scenarios beside the results. A client that is an informer plays one of
+//! its first requests and one of its delays; one that only lists or watches, those of its contracts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 /// Where scenarios and results lie.
 const FOLDER: &str = "adapters/behaviour";
-/// The scenario of the first requests.
-const REQUESTS: &str = "first-requests";
-/// The scenario of the delays.
-const DELAYS: &str = "delays-after-failures";
+/// The scenarios of the first requests.
+const REQUESTS: [&str; 3] = ["first-requests", "first-list", "first-watch"];
+/// The scenarios of the delays.
+const DELAYS: [&str; 2] = ["delays-after-failures", "delays-of-one-watch"];
 
 /// Parameters that say what is listed, and nothing of how.
 const TARGET: [&str; 3] = ["labelSelector", "fieldSelector", "pretty"];
@@ -38,14 +39,25 @@ pub(crate) struct Behaviour {
 }
 
 impl Behaviour {
-    /// Reads it off what happened in the two scenarios.
-    fn of(requests: &[Record], delays: &[Record]) -> Self {
+    /// Reads it off what happened in the scenarios that the client played.
+    fn of(requests: &[&[Record]], delays: &[&[Record]]) -> Self {
         let mut behaviour = Self {
-            delays_ms: delays_after_refusals(delays),
+            delays_ms: delays
+                .iter()
+                .flat_map(|records| delays_after_refusals(records))
+                .collect(),
             ..Self::default()
         };
+        for records in requests {
+            behaviour.add(records);
+        }
+        behaviour
+    }
+
+    /// Takes in the first requests of one scenario.
+    fn add(&mut self, records: &[Record]) {
         let mut connections = BTreeSet::new();
-        for record in requests {
+        for record in records {
             let What::Request {
                 conn,
                 verb,
@@ -57,8 +69,8 @@ impl Behaviour {
                 continue;
             };
             let first = match verb {
-                Verb::List => &mut behaviour.list,
-                Verb::Watch | Verb::WatchList => &mut behaviour.watch,
+                Verb::List => &mut self.list,
+                Verb::Watch | Verb::WatchList => &mut self.watch,
                 Verb::Other => continue,
             };
             connections.insert(*conn);
@@ -66,13 +78,12 @@ impl Behaviour {
                 let how = query.iter().filter(|(name, _)| !TARGET.contains(&name.as_str()));
                 how.cloned().collect()
             });
-            behaviour.user_agent = behaviour.user_agent.take().or_else(|| user_agent.clone());
+            self.user_agent = self.user_agent.take().or_else(|| user_agent.clone());
         }
-        behaviour.connections = connections.len();
-        behaviour
+        self.connections = self.connections.max(connections.len());
     }
 
-    /// Measures a client: `fake_apiserver` plays the two scenarios with its adapter.
+    /// Measures a client: `fake_apiserver` plays the scenarios with its adapter.
     ///
     /// # Errors
     /// Nothing could be measured; why, in words.
@@ -108,13 +119,20 @@ impl Behaviour {
             .iter()
             .map(|kept| evidence::read(kept))
             .collect::<Result<_, _>>()?;
-        let records = |name: &str| {
-            let played = kept.iter().find(|kept| kept.summary.id.ends_with(name));
-            played
-                .map(|kept| kept.records.as_slice())
-                .ok_or_else(|| format!("{}: {name} left no evidence", client.name))
+        let played = |names: &[&str]| {
+            let of = |kept: &&Evidence| names.contains(&kept.summary.id.as_str()) && !kept.records.is_empty();
+            let records = kept.iter().filter(of).map(|kept| kept.records.as_slice());
+            let records: Vec<&[Record]> = records.collect();
+            match records.as_slice() {
+                [] => Err(format!("{}: no evidence of {}", client.name, names.join(", "))),
+                [_, ..] => Ok(records),
+            }
         };
-        Ok(Self::of(records(REQUESTS)?, records(DELAYS)?))
+        // A client that only lists has no delays.
+        Ok(Self::of(
+            &played(&REQUESTS)?,
+            &played(&DELAYS).unwrap_or_default(),
+        ))
     }
 
     /// Reads what was measured; `None`: nothing was.
@@ -162,7 +180,11 @@ impl Behaviour {
             parameters(&self.list),
             parameters(&self.watch),
             self.connections.to_string(),
-            seconds.join(", "),
+            if seconds.is_empty() {
+                "–".to_owned()
+            } else {
+                seconds.join(", ")
+            },
             self.user_agent
                 .as_ref()
                 .map_or_else(|| "none".to_owned(), |agent| format!("`{agent}`")),
@@ -214,7 +236,7 @@ mod tests {
             .status(503, "")
             .after(1600);
         delays.list(&[]).page("10", "", &[]).after(5000).watch("10");
-        let found = Behaviour::of(&requests.records(), &delays.records());
+        let found = Behaviour::of(&[&requests.records()], &[&delays.records()]);
         let list = BTreeMap::from([("limit".to_owned(), "500".to_owned())]);
         assert_eq!(found.list, Some(list));
         assert_eq!(
@@ -233,7 +255,17 @@ mod tests {
         let cells = Behaviour::of(&[], &[]).cells();
         assert_eq!(
             cells.map(|cell| cell),
-            ["–", "–", "0", "", "none"].map(str::to_owned)
+            ["–", "–", "0", "–", "none"].map(str::to_owned)
         );
+    }
+
+    #[test]
+    fn one_list_and_one_watch_are_measured_apart() {
+        let (mut list, mut watch) = (Sample::new(), Sample::new());
+        list.list(&[("limit", "500")]);
+        watch.watch("7");
+        let found = Behaviour::of(&[&list.records(), &watch.records()], &[]);
+        assert!(found.list.is_some() && found.watch.is_some(), "{found:?}");
+        assert_eq!(found.connections, 1, "one connection each");
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
     }
     let head = head(&columns, &scenarios);
     groups(&columns, &scenarios, &mut page);
-    behaviours(root, registry, &mut page)?;
+    wrong.extend(behaviours(root, registry, &mut page)?);
     page.push_str("\n## Failures, by client\n");
     for column in &columns {
         column.failures(&mut page);
@@ -107,20 +107,26 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
     Ok(Pages { page, head, wrong })
 }
 
-/// What is measured and not judged.
-fn behaviours(root: &Path, registry: &Registry, page: &mut String) -> Result<(), String> {
+/// What is measured and not judged. Returns which clients have results and were not measured.
+fn behaviours(root: &Path, registry: &Registry, page: &mut String) -> Result<Vec<String>, String> {
+    let mut unmeasured = Vec::new();
     page.push_str(
         "\n## Behaviour\n\nMeasured once per client, and not judged. What a library can be told is as in a scenario without `client:` (LIST and \
          WATCH, pages of 500, the most recent state); the rest are its defaults. *Delays*: seconds between each of six \
-         refusals (503) and the next request.\n\n\
+         refusals (503) and the next request; – of a client that gives up or only lists.\n\n\
          | client | first LIST | first WATCH | connections | delays | user agent |\n|---|---|---|---|---|---|\n",
     );
     for client in &registry.clients {
         if let Some(behaviour) = Behaviour::read(root, &client.name)? {
             let _ = writeln!(page, "| {} | {} |", client.title, behaviour.cells().join(" | "));
+        } else if Record::exists(root, &client.name) {
+            let name = &client.name;
+            unmeasured.push(format!(
+                "{name}: not measured: run `cargo xtask conformance --behaviour --client {name}`"
+            ));
         }
     }
-    Ok(())
+    Ok(unmeasured)
 }
 
 impl Pages {
@@ -243,7 +249,10 @@ impl Column<'_> {
             let issue = known.map_or("none public", |known| known.issue.as_str());
             let broken: Vec<&str> = test.broken.iter().map(String::as_str).collect();
             let tests = reasons.entry((reason, issue)).or_default();
-            tests.push(format!("`{id}` ({}: {})", test.outcome.word(), broken.join(", ")));
+            // What is broken may be none of what the scenario covers.
+            let colon = if broken.is_empty() { "" } else { ": " };
+            let outcome = test.outcome.word();
+            tests.push(format!("`{id}` ({outcome}{colon}{})", broken.join(", ")));
         }
         if reasons.is_empty() {
             page.push_str("No failures.\n");

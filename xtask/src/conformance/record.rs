@@ -112,11 +112,14 @@ impl Record {
             .map_err(|error| format!("{}: {error}", file.display()))
     }
 
-    /// How a fresh run differs from this record.
+    /// How a fresh run differs from this record, in what the page is made of.
     pub(crate) fn differences(&self, client: &str, fresh: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         if self.client != fresh.client {
             differences.push(format!("{client}: another version"));
+        }
+        if (&self.recovers, &self.capabilities) != (&fresh.recovers, &fresh.capabilities) {
+            differences.push(format!("{client}: its adapter declares something else"));
         }
         let ids: BTreeSet<&String> = self.tests.keys().chain(fresh.tests.keys()).collect();
         for id in ids {
@@ -124,6 +127,20 @@ impl Record {
             let (was, is) = (word(self), word(fresh));
             if was != is {
                 differences.push(format!("{client}: {id}: {is}, recorded as {was}"));
+                continue;
+            }
+            let broken = |record: &Self| {
+                let broken = record.tests.get(id).map(|test| &test.broken);
+                broken
+                    .into_iter()
+                    .flatten()
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            let (was, is) = (broken(self), broken(fresh));
+            if was != is {
+                differences.push(format!("{client}: {id}: breaks {is}, recorded as {was}"));
             }
         }
         differences
@@ -196,6 +213,29 @@ mod tests {
         assert_eq!(
             (record.tests["a/b"].flaky, record.tests["a/b"].broken.len()),
             (true, 0)
+        );
+    }
+
+    #[test]
+    fn a_run_is_compared_in_all_that_the_page_shows() {
+        let (record, _) = of(&[&test("fail", "known-failure"), FOOTER]).unwrap();
+        assert_eq!(record.differences("x", &record), Vec::<String>::new());
+        let (passed, _) = of(&[&test("pass", "ok"), FOOTER]).unwrap();
+        let found = record.differences("x", &passed);
+        assert_eq!(found, ["x: a/b: pass, recorded as fail"]);
+        let other = test("fail", "known-failure")
+            .replace("\"requirements\":[\"LIST-02\"]", "\"requirements\":[\"LIST-01\"]");
+        let (other, _) = of(&[&other, FOOTER]).unwrap();
+        let found = record.differences("x", &other);
+        assert_eq!(found, ["x: a/b: breaks LIST-01, recorded as LIST-02"]);
+        let footer = FOOTER
+            .replace("caller", "library")
+            .replace("\"version\":\"1\"", "\"version\":\"2\"");
+        let (other, _) = of(&[&test("fail", "known-failure"), &footer]).unwrap();
+        let found = record.differences("x", &other);
+        assert_eq!(
+            found,
+            ["x: another version", "x: its adapter declares something else"]
         );
     }
 

@@ -22,11 +22,23 @@ pub type Lines = Vec<Value>;
 
 /// `init`, the objects of a set, `init-done`.
 pub fn set(objects: impl IntoIterator<Item = Value>) -> Lines {
-    let items = objects
-        .into_iter()
-        .map(|obj| json!({"ev": "init-apply", "obj": obj}));
-    let begun = std::iter::once(json!({"ev": "init"}));
-    begun.chain(items).chain([json!({"ev": "init-done"})]).collect()
+    let items = objects.into_iter().flat_map(init_apply);
+    init().into_iter().chain(items).chain(init_done()).collect()
+}
+
+/// A set begins.
+pub fn init() -> Lines {
+    vec![json!({"ev": "init"})]
+}
+
+/// An object of a set.
+pub fn init_apply(obj: Value) -> Lines {
+    vec![json!({"ev": "init-apply", "obj": obj})]
+}
+
+/// A set is complete.
+pub fn init_done() -> Lines {
+    vec![json!({"ev": "init-done"})]
 }
 
 /// An object that was added or changed.
