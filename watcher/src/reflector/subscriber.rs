@@ -23,8 +23,6 @@ use super::sync::{Mutex, lock};
 #[must_use = "streams do nothing unless polled"]
 pub struct Subscriber<K> {
     queue: Arc<Queue<K>>,
-    /// The `Added` that follows the `Deleted` of a recreated object.
-    next: Option<Arc<K>>,
 }
 
 /// The subscribers of one store.
@@ -57,7 +55,7 @@ impl<K: Lookup> Subscribers<K> {
         let mut state = lock(&self.state);
         let queue = Arc::new(Queue::starting_with(objects, state.is_closed));
         state.queues.push(Arc::downgrade(&queue));
-        Subscriber { queue, next: None }
+        Subscriber { queue }
     }
 
     /// Queues the changes for every subscriber; returns the wakers to wake after all locks are released.
@@ -204,9 +202,20 @@ impl<K: Lookup> State<K> {
 }
 
 impl<K> State<K> {
-    fn pop(&mut self) -> Option<Missed<K>> {
-        let (_, key) = self.turns.pop_first()?;
-        self.missed.remove(&key).map(|(_, missed)| missed)
+    fn pop(&mut self) -> Option<Delta<K>> {
+        let (turn, key) = self.turns.pop_first()?;
+        let (_, missed) = self.missed.remove(&key)?;
+        Some(match missed {
+            Missed::Added(object) => Delta::Added(object),
+            Missed::Modified { old, new } => Delta::Modified { old, new },
+            Missed::Deleted { last, inferred } => Delta::Deleted { last, inferred },
+            Missed::Replaced { last, inferred, new } => {
+                // The new object is next. It stays in the queue, because it may change before that.
+                self.turns.insert(turn, key.clone());
+                self.missed.insert(key, (turn, Missed::Added(new)));
+                Delta::Deleted { last, inferred }
+            }
+        })
     }
 }
 
@@ -221,30 +230,16 @@ impl<K> Subscriber<K> {
 impl<K> Stream for Subscriber<K> {
     type Item = Delta<K>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta<K>>> {
-        if let Some(new) = self.next.take() {
-            return Poll::Ready(Some(Delta::Added(new)));
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta<K>>> {
+        let mut state = lock(&self.queue.state);
+        match state.pop() {
+            Some(delta) => Poll::Ready(Some(delta)),
+            None if state.is_closed => Poll::Ready(None),
+            None => {
+                state.waiting = Some(cx.waker().clone());
+                Poll::Pending
+            }
         }
-        let missed = {
-            let mut state = lock(&self.queue.state);
-            match state.pop() {
-                Some(missed) => missed,
-                None if state.is_closed => return Poll::Ready(None),
-                None => {
-                    state.waiting = Some(cx.waker().clone());
-                    return Poll::Pending;
-                }
-            }
-        };
-        Poll::Ready(Some(match missed {
-            Missed::Added(object) => Delta::Added(object),
-            Missed::Modified { old, new } => Delta::Modified { old, new },
-            Missed::Deleted { last, inferred } => Delta::Deleted { last, inferred },
-            Missed::Replaced { last, inferred, new } => {
-                self.next = Some(new);
-                Delta::Deleted { last, inferred }
-            }
-        }))
     }
 }
 

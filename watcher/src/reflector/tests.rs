@@ -237,6 +237,24 @@ fn missed_changes_are_merged(#[case] then: &str, #[case] expected: &str) {
     assert_eq!(rest(subscriber), expected);
 }
 
+/// Between the two deltas of a recreated object.
+#[rstest]
+#[case::it_is_added_in_its_current_state("+n/a#9@10", "+n/a#9@10")]
+#[case::it_is_not_added_once_it_is_deleted("-n/a#9@10", "")]
+#[case::it_may_be_recreated_again("-n/a#9@10 +n/a#7@11", "+n/a#7@11")]
+fn a_recreated_object_changes_before_it_is_delivered(#[case] then: &str, #[case] expected: &str) {
+    let (_store, mut writer) = store();
+    apply(&mut writer, LISTED);
+    let mut subscriber = writer.subscribe();
+    while subscriber.next().now_or_never().is_some() {}
+    apply(&mut writer, "-n/a#1@8 +n/a#9@9");
+    let first = subscriber.next().now_or_never().flatten();
+    assert_eq!(first.as_ref().map(delta_text).as_deref(), Some("-n/a#1@8"));
+    apply(&mut writer, then);
+    drop(writer);
+    assert_eq!(rest(subscriber), expected);
+}
+
 #[test]
 fn a_pending_subscriber_is_woken() {
     let (_store, mut writer) = store();
