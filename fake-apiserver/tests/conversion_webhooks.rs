@@ -140,7 +140,7 @@ impl World {
                     self.server
                         .handle(Duration::ZERO, Input::HookAnswered { id, outcome });
                 }
-                Output::Head { .. } | Output::Goaway { .. } | Output::End { .. } => {}
+                Output::Head { .. } | Output::Goaway { .. } | Output::Close { .. } | Output::End { .. } => {}
             }
         }
         (code, serde_json::from_slice(&bytes).unwrap_or_default())
