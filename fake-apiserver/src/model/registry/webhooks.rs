@@ -305,7 +305,7 @@ impl Writer<'_> {
         self.replies.ask(self.model, self.now, called, round, review)
     }
 
-    /// A patched object in the words in which it is stored, with what goes without saying.
+    /// Returns a patched object in the version in which it is stored, with defaults.
     fn read_back(&self, shown: &Shown, patched: Value, asked: Asked<'_>) -> Result<Value, Status> {
         let kind = self.kind();
         let before = asked.object.cloned().unwrap_or_default();
