@@ -28,7 +28,7 @@ mod step;
 mod write;
 
 /// Version of the generator: a seed stands for one scenario per version.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Requirement that a random scenario tests, and why.
 const REQUIREMENT: &str = "LIST-01";
@@ -102,7 +102,7 @@ impl Draft {
         }
         if (self.lies() && !self.lies_to_the_end) || self.wrote_after_restore() {
             step(
-                When::After(1_000),
+                When::After(1_000 + self.restarting_ms()),
                 vec![Action::Write(Write::ClearWatchCache(None))],
             );
             let expired = Answer::Error("code: 410, reason: Expired");
@@ -112,6 +112,18 @@ impl Draft {
             );
         }
         steps
+    }
+
+    /// Returns the time for which restarts keep the server from answering watches: a refused watch cannot be sent an ERROR event.
+    fn restarting_ms(&self) -> u32 {
+        let times = self.writes().map(|write| {
+            if let Write::Restart(down_ms, filling_ms, _) = write {
+                down_ms + filling_ms
+            } else {
+                0
+            }
+        });
+        times.sum()
     }
 
     /// Returns true if the server sends false contents.

@@ -196,11 +196,13 @@ impl Sample {
 
     /// Closes the connection of the newest request, by the client.
     pub fn left(&mut self) -> &mut Self {
+        self.closed(Side::Client)
+    }
+
+    /// Closes the connection of the newest request.
+    pub fn closed(&mut self, by: Side) -> &mut Self {
         let conn = ConnId(self.streams);
-        self.push(What::Disconnected {
-            conn,
-            by: Side::Client,
-        })
+        self.push(What::Disconnected { conn, by })
     }
 
     /// Responds with a Status.
