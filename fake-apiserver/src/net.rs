@@ -503,7 +503,7 @@ impl State {
                 match &mut output {
                     Output::Head { headers, .. } => headers.extend(core.wall_clock(now).map(dated)),
                     Output::Close { conn } => {
-                        flows.get(conn).into_iter().for_each(|flow| flow.cut());
+                        flows.get(conn).into_iter().for_each(|flow| flow.close());
                     }
                     Output::Call { id, call } => calls.push((*id, call.clone())),
                     Output::Data { .. }

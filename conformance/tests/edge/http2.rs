@@ -18,7 +18,7 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::TokioExecutor;
 use rstest::rstest;
 
-use crate::scripted::Out::{self, Data, End, Goaway, Head};
+use crate::scripted::Out::{self, Close, Data, End, Goaway, Head};
 use crate::scripted::Scripted;
 use crate::{connect, runtime};
 
@@ -123,6 +123,9 @@ fn broken(error: &hyper::Error) -> String {
 #[case::rst(&[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::Rst)], &[r"one\n", "tw"], "connection reset", "connection reset")]
 #[case::stall(&[Head(None), Data(b"one\n"), End(Ending::Stall)], &[r"one\n"], "silence", "silence")]
 #[case::stall_before_the_head(&[End(Ending::Stall)], &[], "silence", "silence")]
+#[case::eof_and_close(&[Head(None), Data(b"one\n"), Data(b"two\n"), End(WHOLE), Close], &[r"one\n", r"two\n"], "eof", "eof")]
+#[case::fin_and_close(&[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::Fin), Close], &[r"one\n", "tw"], "connection closed", "connection closed")]
+#[case::stall_and_close(&[Head(None), Data(b"one\n"), End(Ending::Stall), Close], &[r"one\n"], "connection closed", "connection closed")]
 #[case::no_close_notify(&[Head(None), Data(b"tw"), End(Ending::NoCloseNotify)], &["tw"], "connection closed", "connection closed without close_notify")]
 #[case::rst_stream(
     &[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::RstStream(Http2Error::InternalError))],

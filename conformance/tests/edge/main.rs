@@ -131,7 +131,7 @@ fn runtime(paused: bool) -> tokio::runtime::Runtime {
 }
 
 const WHOLE: Ending = Ending::Eof;
-use Out::{Data, End, Head};
+use Out::{Close, Data, End, Head};
 
 #[rstest]
 #[case::eof(&[Head(None), Data(b"one\n"), Data(b"two\n"), End(WHOLE)], &[r"one\n", r"two\n"], "eof")]
@@ -144,6 +144,12 @@ use Out::{Data, End, Head};
 #[case::rst_before_the_head(&[End(Ending::Rst)], &[], "reset before the head")]
 #[case::stall(&[Head(None), Data(b"one\n"), End(Ending::Stall)], &[r"one\n"], "silence")]
 #[case::stall_before_the_head(&[End(Ending::Stall)], &[], "silence")]
+#[case::eof_and_close(&[Head(None), Data(b"one\n"), Data(b"two\n"), End(WHOLE), Close], &[r"one\n", r"two\n"], "eof")]
+#[case::eof_of_a_known_length_and_close(&[Head(Some(4)), Data(b"one\n"), End(WHOLE), Close], &[r"one\n"], "eof")]
+#[case::fin_and_close(&[Head(None), Data(b"one\n"), Data(b"tw"), End(Ending::Fin), Close], &[r"one\n", "tw"], "incomplete")]
+#[case::stall_and_close(&[Head(None), Data(b"one\n"), End(Ending::Stall), Close], &[r"one\n"], "incomplete")]
+#[case::stall_short_of_the_length_and_close(&[Head(Some(9)), Data(b"one"), End(Ending::Stall), Close], &["one"], "incomplete")]
+#[case::stall_before_the_head_and_close(&[End(Ending::Stall), Close], &[], "closed before the head")]
 fn every_ending_looks_alike_over_pipe_and_socket(
     #[case] pieces: &[Out],
     #[case] body: &[&str],

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fake_apiserver::fault::Ending;
 use fake_apiserver::net::Core;
-use fake_apiserver::record::{Record, RunEnd, StreamId};
+use fake_apiserver::record::{ConnId, Record, RunEnd, StreamId};
 use fake_apiserver::server::{Input, Output};
 
 /// A server of a few lines: gives every request the same answer, and writes down what it is told.
@@ -30,6 +30,8 @@ pub(crate) enum Out {
     Data(&'static [u8]),
     Goaway,
     End(Ending),
+    /// The connection closes.
+    Close,
 }
 
 impl Core for Scripted {
@@ -55,7 +57,7 @@ impl Core for Scripted {
             } => {
                 assert_ne!(request.path, "/panic", "as asked");
                 for piece in &self.pieces {
-                    self.outputs.push_back(piece.output(stream, &self.headers));
+                    self.outputs.push_back(piece.output(stream, conn, &self.headers));
                 }
                 format!(
                     "request {} on {}: {}?{}",
@@ -99,13 +101,15 @@ impl Core for Scripted {
 }
 
 impl Out {
-    fn output(self, stream: StreamId, headers: &[(String, String)]) -> Output {
+    fn output(self, stream: StreamId, conn: ConnId, headers: &[(String, String)]) -> Output {
         match self {
             Self::Head(_) | Self::HeadOf(_) => {
                 let (status, length) = match self {
                     Self::HeadOf(status) => (status, None),
                     Self::Head(length) => (200, length),
-                    Self::Data(_) | Self::Goaway | Self::End(_) => unreachable!("only heads come here"),
+                    Self::Data(_) | Self::Goaway | Self::End(_) | Self::Close => {
+                        unreachable!("only heads come here")
+                    }
                 };
                 let mut headers = headers.to_vec();
                 headers.push(("X-Probe".into(), "1".into()));
@@ -122,6 +126,7 @@ impl Out {
             },
             Self::Goaway => Output::Goaway { stream },
             Self::End(how) => Output::End { stream, how },
+            Self::Close => Output::Close { conn },
         }
     }
 }

@@ -480,14 +480,6 @@ impl<'a> Exchange<'a> {
         left.any(|left| left.at <= at)
     }
 
-    /// Returns true if the server closed the connection at the instant at which it ended the response: an apiserver that is
-    /// restarted may not have sent all of it.
-    pub fn is_closed_with_its_end(&self) -> bool {
-        let eof = self.end.filter(|end| end.how == Ending::Eof);
-        let closed = self.disconnected.filter(|(_, by)| *by == Side::Server);
-        eof.zip(closed).is_some_and(|(end, (at, _))| end.at.at == at.at)
-    }
-
     /// Returns true if a body was sent with its framing. Without the last chunk it counts as truncated.
     pub fn is_whole(&self) -> bool {
         let is_sent = matches!(self.answer, Some(Answer::Page(_) | Answer::Body(_)));
@@ -500,7 +492,7 @@ impl<'a> Exchange<'a> {
     pub fn read_to_end(&self) -> bool {
         self.end.is_some_and(|end| {
             let clean = matches!(end.how, Ending::Eof | Ending::Fin | Ending::NoCloseNotify);
-            clean && end.by == Side::Server && !self.left_by(end.at.at) && !self.is_closed_with_its_end()
+            clean && end.by == Side::Server && !self.left_by(end.at.at)
         })
     }
 }

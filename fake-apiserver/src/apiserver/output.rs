@@ -40,7 +40,7 @@ pub enum Output {
         /// Request.
         stream: StreamId,
     },
-    /// Close this connection, on which nothing is left to send.
+    /// Close this connection once everything before this is flushed: no request is open on it but those that stalled.
     Close {
         /// Connection.
         conn: ConnId,

@@ -125,15 +125,15 @@ impl Body for AnswerBody {
 
 /// Stores how `wire` ends the connection.
 pub(crate) fn end_connection(flow: &Flow, how: Ending, cx: &mut Context<'_>) {
+    // One more turn of the connection, to flush once more.
+    cx.waker().wake_by_ref();
     let how = match how {
-        Ending::Stall => return,
+        Ending::Stall => return flow.stalls(),
         // Only a response without a head gets here with it, and HTTP has no end for that.
         Ending::Eof => Ending::Fin,
         Ending::Fin | Ending::Rst | Ending::NoCloseNotify | Ending::RstStream(_) | Ending::Goaway(_) => how,
     };
     flow.arm(how);
-    // One more turn of the connection, to flush once more.
-    cx.waker().wake_by_ref();
 }
 
 /// `Date`, in seconds.

@@ -82,7 +82,7 @@ pub(crate) async fn serve_flow<T: Transport>(
                 Err(_) => return,
             },
             () = stop.as_mut() => return,
-            () = poll_fn(|cx| flow.poll_cut(cx)) => return,
+            () = poll_fn(|cx| flow.poll_over(0, cx)) => return,
         };
         let spoken = (speaks, read_before);
         return speak(&mut open, transport, spoken, flow, &settings, stop).await;
@@ -103,6 +103,7 @@ async fn serve_tls<T: Transport>(
         biased;
         shaken = tokio::time::timeout(settings.limits.handshake, acceptor.accept(transport)) => shaken,
         () = stop.as_mut() => return,
+        () = poll_fn(|cx| flow.poll_over(0, cx)) => return,
     };
     match shaken {
         Ok(Ok(stream)) => {

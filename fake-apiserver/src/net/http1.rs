@@ -86,7 +86,7 @@ pub(crate) async fn serve_http1<T: Transport>(
             // The connection is over in any case.
             let _ = wire.shutdown().await;
         }
-        if !closing.stopped && !flow.is_armed() && !flow.is_cut() {
+        if !closing.stopped && !flow.is_ended() {
             open.by = Side::Client;
         }
         return;
@@ -154,8 +154,8 @@ async fn serve_requests<T: Transport>(
             awaited = Awaited::Request;
             deadline.set(limits.idle);
         }
-        let cut = flow.poll_cut(cx).is_ready() || unread.poll(flow, limits.write, cx).is_ready();
-        if cut {
+        let open = usize::from(flow.is_serving());
+        if flow.poll_over(open, cx).is_ready() || unread.poll(flow, limits.write, cx).is_ready() {
             return Poll::Ready(None);
         }
         deadline.poll_passed(cx).map(|()| None)
@@ -174,7 +174,7 @@ async fn serve_requests<T: Transport>(
         open.by = serve_websocket(TokioIo::new(io), ticket, limits.write).await;
         return None;
     }
-    let by_server = ended.is_none() || *stopped || flow.is_armed() || flow.is_cut();
+    let by_server = ended.is_none() || *stopped || flow.is_ended();
     if !by_server {
         open.by = Side::Client;
     }

@@ -104,7 +104,12 @@ pub(crate) async fn serve_http2<T: Transport>(
                     Some(_) => continue,
                 }
             }
-            if flow.poll_cut(cx).is_ready() || unread.poll(&flow, limits.write, cx).is_ready() {
+            let over = flow.poll_over(exchanges.len(), cx).is_ready();
+            if over && !flow.is_cut() && !flow.is_armed() {
+                flow.arm(Ending::Fin);
+                continue;
+            }
+            if over || unread.poll(&flow, limits.write, cx).is_ready() {
                 return Poll::Ready(None);
             }
             flow.serves(!exchanges.is_empty());
@@ -124,7 +129,7 @@ pub(crate) async fn serve_http2<T: Transport>(
         }
     })
     .await;
-    if stopped || idled || flow.is_armed() || flow.is_cut() {
+    if stopped || idled || flow.is_ended() {
         // Before the responses are dropped: the client did not abort them.
         open.close(Side::Server);
     } else {
@@ -293,7 +298,11 @@ impl Exchange {
         })
         .await;
         // Until the connection is closed, or the client resets the stream.
-        poll_fn(|cx| self.half.unless_reset(cx, |_| Poll::<()>::Pending)).await
+        let gone = poll_fn(|cx| self.half.unless_reset(cx, |_| Poll::<()>::Pending)).await;
+        if how == Ending::Stall {
+            self.flow.gave_up_stalled();
+        }
+        gone
     }
 }
 

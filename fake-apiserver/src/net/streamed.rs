@@ -79,7 +79,7 @@ pub(crate) async fn stream<T: Transport>(
         if !closing.stopped && stop.as_mut().poll(cx).is_ready() {
             closing.stopped = true;
         }
-        if wire.poll_gone(cx).is_ready() || ticket.flow().poll_cut(cx).is_ready() {
+        if wire.poll_gone(cx).is_ready() || ticket.flow().poll_over(1, cx).is_ready() {
             return Poll::Ready(Streamed::Broken);
         }
         loop {
@@ -102,13 +102,15 @@ pub(crate) async fn stream<T: Transport>(
                             Piece::End(how) => end_connection(ticket.flow(), how, cx),
                         }
                     }
-                    Poll::Pending if idle => return Poll::Pending,
+                    Poll::Pending if idle => {
+                        return ticket.flow().poll_over(1, cx).map(|()| Streamed::Broken);
+                    }
                     Poll::Pending => {}
                 }
                 if over {
                     due.end();
                 }
-                closing.closes |= closing.stopped | ticket.flow().take_goaway();
+                closing.closes |= closing.stopped | ticket.flow().take_goaway() | ticket.flow().is_closing();
                 on_its_way = true;
             }
             match due.poll_out(wire, cx) {

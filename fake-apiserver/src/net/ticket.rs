@@ -160,7 +160,7 @@ impl Drop for Ticket {
             answer
         };
         if answer.is_some_and(|answer| !answer.over) {
-            let cut = self.cut || self.flow.is_cut();
+            let cut = self.cut || self.flow.is_cut() || self.flow.is_closing();
             self.edge.hand_in(|_, _| match cut {
                 true => Input::CutOff(self.stream),
                 false => Input::Abandoned(self.stream),

@@ -37,6 +37,7 @@ pub(crate) async fn serve_websocket(
         .max_message_size(Some(RECEIVED_MAX))
         .max_frame_size(Some(RECEIVED_MAX));
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+    let flow = ticket.flow().clone();
     let mut in_message = false;
     loop {
         let piece = tokio::select! {
@@ -47,6 +48,7 @@ pub(crate) async fn serve_websocket(
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return Side::Client,
             },
             piece = poll_fn(|cx| ticket.poll_piece(cx)) => piece,
+            () = poll_fn(|cx| flow.poll_over(1, cx)) => return Side::Server,
         };
         match piece {
             Piece::Data(bytes) => {

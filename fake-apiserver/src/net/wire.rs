@@ -5,7 +5,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
@@ -81,7 +81,12 @@ pub(crate) struct Flow {
     written: AtomicU64,
     /// The connection must be aborted.
     cut: AtomicBool,
-    cutter: AtomicWaker,
+    /// It must be closed once nothing is left to send.
+    closing: AtomicBool,
+    /// Its task, which waits for either.
+    closer: AtomicWaker,
+    /// Open responses of which nothing more is sent.
+    stalled: AtomicUsize,
     /// Input must be drained before the connection is closed.
     lingers: AtomicBool,
 }
@@ -180,7 +185,33 @@ impl Flow {
     /// Aborts the connection: too much is buffered for it, or its peer does not read.
     pub(crate) fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
-        self.cutter.wake();
+        self.closer.wake();
+    }
+
+    /// Closes the connection once everything is sent. Open responses have stalled or end by themselves.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        self.closer.wake();
+    }
+
+    /// Whether it closes once everything is sent.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server ends the connection: with an armed ending, after everything is sent, or at once.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_armed() || self.is_closing() || self.is_cut()
+    }
+
+    /// A response stalled: nothing more of it is sent.
+    pub(crate) fn stalls(&self) {
+        self.stalled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The client gave up a response that had stalled.
+    pub(crate) fn gave_up_stalled(&self) {
+        self.stalled.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether it must be aborted.
@@ -188,10 +219,12 @@ impl Flow {
         self.cut.load(Ordering::Relaxed)
     }
 
-    /// Ready once it must be aborted.
-    pub(crate) fn poll_cut(&self, cx: &Context<'_>) -> Poll<()> {
-        self.cutter.register(cx.waker());
-        if self.is_cut() {
+    /// Ready once the connection must be dropped: it is aborted, or it closes and nothing is left to send. `open`: number of
+    /// its responses. Call after everything that can be written was.
+    pub(crate) fn poll_over(&self, open: usize, cx: &Context<'_>) -> Poll<()> {
+        self.closer.register(cx.waker());
+        let is_drained = || open == self.stalled.load(Ordering::Relaxed) && !self.is_dirty();
+        if self.is_cut() || (self.is_closing() && is_drained()) {
             Poll::Ready(())
         } else {
             Poll::Pending

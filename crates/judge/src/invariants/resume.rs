@@ -263,8 +263,7 @@ pub(super) fn pinned_watches<'t, 'a>(
 /// Returns true if the client may not have read all bytes sent in this response.
 fn may_be_lost(exchange: &Exchange<'_>) -> bool {
     exchange.end.is_some_and(|end| {
-        let is_lost = end.how.may_lose_bytes() || exchange.is_closed_with_its_end();
-        end.by == Side::Server && (is_lost || exchange.left_by(end.at.at))
+        end.by == Side::Server && (end.how.may_lose_bytes() || exchange.left_by(end.at.at))
     }) || matches!(exchange.answer, Some(Answer::Torn { .. }))
 }
 

@@ -59,7 +59,7 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 #[case::resumes_too_early("INV-02", { let mut s = watching(); s.after(1).bookmark("20", None).eof().watch("11"); s })]
 #[case::resumes_from_the_bookmark("", { let mut s = watching(); s.after(1).bookmark("20", None).eof().watch("20"); s })]
 #[case::resumes_early_after_a_reset("", { let mut s = watching(); s.after(1).bookmark("20", None).rst().watch("11"); s })]
-#[case::resumes_early_after_a_restart("", { let mut s = watching(); s.after(1).bookmark("20", None).eof().closed(Side::Server).watch("11"); s })]
+#[case::resumes_early_after_a_restart("INV-02", { let mut s = watching(); s.after(1).bookmark("20", None).eof().closed(Side::Server).watch("11"); s })]
 #[case::ignores_a_bookmark_that_goes_back("", { let mut s = watching(); s.lie().bookmark("3", None).eof().watch("11"); s })]
 #[case::follows_a_bookmark_that_goes_back("", { let mut s = watching(); s.lie().bookmark("3", None).eof().watch("3"); s })]
 #[case::lists_by_stream_not_older_than_it_knew("", { let mut s = watching(); s.lie().bookmark("3", None).eof().watch("3").error(410, "Expired").eof().after(900).watch_list("11"); s })]
