@@ -1,11 +1,15 @@
 //! kube-runtime 0.71.0: `watcher` with `ListParams`, in `StreamBackoff` with `default_backoff()`.
 
+#[path = "../../api.rs"]
+mod api;
+
 use std::process::ExitCode;
 
+use api::api;
 use futures::stream::StreamExt as _;
-use kube_client::{Api, Client};
+use kube_client::Client;
 use kube_core::params::ListParams;
-use kube_core::{ApiResource, DynamicObject};
+use kube_core::DynamicObject;
 use kube_runtime::utils::StreamBackoff;
 use kube_runtime::watcher::{self, Event};
 use protocol::{Hello, Lines};
@@ -31,26 +35,6 @@ fn main() -> ExitCode {
         let events = StreamBackoff::new(events, watcher::default_backoff());
         Ok(events.map(lines).boxed())
     })
-}
-
-fn api(client: Client, start: &Value) -> Api<DynamicObject> {
-    let of = |key: &str| start["resource"][key].as_str().unwrap_or_default().to_owned();
-    let (group, version) = (of("group"), of("version"));
-    let resource = ApiResource {
-        api_version: if group.is_empty() {
-            version.clone()
-        } else {
-            format!("{group}/{version}")
-        },
-        group,
-        version,
-        kind: of("kind"),
-        plural: of("plural"),
-    };
-    match start["namespace"].as_str() {
-        Some(namespace) => Api::namespaced_with(client, namespace, &resource),
-        None => Api::all_with(client, &resource),
-    }
 }
 
 fn params(options: &Value) -> ListParams {
