@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::Value;
+pub use xtask::cargo::cargo;
 
 use crate::repository;
 
@@ -30,34 +31,6 @@ pub fn program(name: &str) -> Command {
     command.current_dir(repository::root()).env_remove("RUST_LOG");
     command
 }
-
-/// Returns a Cargo command without the variables that make it build differently than in a shell.
-///
-/// A program run by Cargo inherits the variables of its package, and the build scripts of some dependencies read them
-/// (ring's does): a Cargo that inherits them recompiles such a dependency, and everything that depends on it.
-pub fn cargo() -> Command {
-    let mut cargo = Command::new("cargo");
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if OF_A_PACKAGE.iter().any(|prefix| text.starts_with(prefix)) {
-            cargo.env_remove(&name);
-        }
-    }
-    // Compilers hang under a shifted clock, for which a library is preloaded.
-    cargo.env_remove("LD_PRELOAD");
-    cargo
-}
-
-/// Prefixes of the variables that Cargo sets for a package.
-const OF_A_PACKAGE: [&str; 7] = [
-    "CARGO_MANIFEST_",
-    "CARGO_PKG_",
-    "CARGO_CRATE_",
-    "CARGO_BIN_",
-    "CARGO_PRIMARY_",
-    "CARGO_TARGET_TMPDIR",
-    "OUT_DIR",
-];
 
 /// Builds the program with the features of the whole workspace: otherwise its dependencies would be recompiled.
 fn build(name: &str) -> PathBuf {

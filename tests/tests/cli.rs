@@ -220,7 +220,7 @@ fn results_are_not_coloured_when_unwanted() {
     // The progress line is drawn on standard error, and is independent of colours.
     let command = format!(
         "{} scenarios --client kube-runtime wlist/ 2>/dev/null",
-        programs::path("xtask").display()
+        programs::path("chores").display()
     );
     let printed = on_a_terminal(&command, Some("1"));
     assert!(printed.contains("wlist "), "{printed:?}");
@@ -246,7 +246,7 @@ fn on_a_terminal(command: &str, no_color: Option<&str>) -> String {
 // ---- Helpers
 
 fn scenarios(arguments: &[&str]) -> Output {
-    program("xtask")
+    program("chores")
         .arg("scenarios")
         .args(arguments)
         .env("NO_COLOR", "1")

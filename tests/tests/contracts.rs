@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use adapter_kube_runtime::KubeClient;
+use adapter_kube_client::KubeClient;
 use conformance::client::{Client, Start};
 use conformance::coverage::{self, Said};
 use conformance::suite::{self, Driver, Plan};

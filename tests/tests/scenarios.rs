@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use adapter_kube_runtime::{KubeClient, KubeRuntime};
+use adapter_kube_client::KubeClient;
+use adapter_kube_runtime::KubeRuntime;
 use adapter_watcher::WatcherClient;
 use conformance::client::Client;
 use conformance::report::terminal::{self, Style};

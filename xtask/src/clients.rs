@@ -1,4 +1,4 @@
-//! The clients under test by name, the repository's root, and loading for every chore alike.
+//! Clients under test by name, the repository's root, and its scenarios, for every chore alike.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,36 +6,42 @@ use std::sync::Arc;
 use conformance::client::Client;
 use fake_apiserver::scenario::{self, Contract, SharedScenario, Style};
 
-/// Every client, the default first.
-static CLIENTS: [&dyn Client; 3] = [
-    &adapter_watcher::WatcherClient,
-    &adapter_kube_runtime::KubeRuntime,
-    &adapter_kube_runtime::KubeClient,
-];
-
 /// Exit code: wrong usage, or a file that cannot be used.
-pub(crate) const USAGE: u8 = 2;
+pub const USAGE: u8 = 2;
 
-/// The client of that name, or a sentence that lists the names there are.
-pub(crate) fn named(name: &str) -> Result<&'static dyn Client, String> {
-    CLIENTS
-        .iter()
-        .copied()
-        .find(|client| client.name() == name)
-        .ok_or_else(|| {
-            let names: Vec<&str> = CLIENTS.iter().map(|client| client.name()).collect();
+/// Clients under test, the default first.
+#[derive(Clone, Copy)]
+pub struct Clients(pub &'static [&'static dyn Client]);
+
+impl Clients {
+    /// Whether this client is one of them; `None`: the default.
+    pub fn has(self, name: Option<&str>) -> bool {
+        name.is_none_or(|name| self.0.iter().any(|client| client.name() == name))
+    }
+
+    /// Returns the client of that name; `None`: the default.
+    ///
+    /// # Errors
+    /// There is none: a sentence that lists the names there are.
+    pub fn named(self, name: Option<&str>) -> Result<&'static dyn Client, String> {
+        let mut all = self.0.iter().copied();
+        let found = all.find(|client| name.is_none_or(|name| client.name() == name));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.0.iter().map(|client| client.name()).collect();
+            let name = name.unwrap_or_default();
             format!("there is no client {name}; there are: {}", names.join(", "))
         })
+    }
+
+    /// Returns the first client that offers the contract of a scenario.
+    pub fn offering(self, contract: Contract) -> Option<&'static dyn Client> {
+        let mut all = self.0.iter().copied();
+        all.find(|client| client.contracts().contains(&contract))
+    }
 }
 
-/// The first client that offers the contract of a scenario.
-pub(crate) fn offering(contract: Contract) -> Option<&'static dyn Client> {
-    let mut all = CLIENTS.iter().copied();
-    all.find(|client| client.contracts().contains(&contract))
-}
-
-/// The repository's root, as a path that stays short in messages when it is where the command was given.
-pub(crate) fn root() -> PathBuf {
+/// Returns the repository's root, as a path that stays short in messages when it is where the command was given.
+pub fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap_or(Path::new("."));
@@ -45,8 +51,8 @@ pub(crate) fn root() -> PathBuf {
     }
 }
 
-/// Every scenario that `paths` mean, and everything that is wrong with files that are none, drawn for a terminal.
-pub(crate) fn load_paths(paths: &[PathBuf]) -> (Vec<SharedScenario>, Vec<String>) {
+/// Returns every scenario that `paths` mean, and everything that is wrong with files that are none, drawn for a terminal.
+pub fn load_paths(paths: &[PathBuf]) -> (Vec<SharedScenario>, Vec<String>) {
     let (files, mut mistaken) = scenario::find(paths);
     let mut loaded = Vec::with_capacity(files.len());
     for file in files {
@@ -59,8 +65,11 @@ pub(crate) fn load_paths(paths: &[PathBuf]) -> (Vec<SharedScenario>, Vec<String>
     (loaded, drawn.collect())
 }
 
-/// Every scenario below `root`, or everything that is wrong with all of them, drawn for a terminal.
-pub(crate) fn load(root: &Path) -> Result<Vec<SharedScenario>, String> {
+/// Returns every scenario of the repository at `root`.
+///
+/// # Errors
+/// Everything that is wrong with all of them, drawn for a terminal.
+pub fn load(root: &Path) -> Result<Vec<SharedScenario>, String> {
     let (loaded, faults) = load_paths(&[root.join("scenarios")]);
     if faults.is_empty() {
         Ok(loaded)

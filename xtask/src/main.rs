@@ -1,143 +1,75 @@
-//! Repository chores. Reads arguments and clocks, prints, and chooses the exit code; what a run means is decided in
-//! `conformance`.
+//! `cargo xtask`: plays scenarios, and hands every other chore over, so that the main job compiles nothing else.
 
-use std::io::IsTerminal as _;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use clap::{Arg, Args as _, Command, FromArgMatches as _, value_parser};
+use xtask::chores::{CHORES, hand_over};
+use xtask::clients::{Clients, USAGE};
+use xtask::scenarios;
 
-mod attacks;
-mod bench;
-mod book;
-mod bootstrap;
-mod cargo;
-mod clients;
-mod clocks;
-mod columns;
-mod compared;
-mod conformance;
-mod defects;
-mod edition;
-mod fidelity;
-mod fuzz;
-mod openapi;
-mod oracle;
-mod scenarios;
-mod schema;
-mod served;
-mod suites;
-mod sweep;
-mod tidy;
-
-/// Repository tasks: scenarios, checks, recordings, benchmarks.
-#[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    disable_help_subcommand = true
-)]
-struct Arguments {
-    #[command(subcommand)]
-    chore: Chore,
-}
-
-#[derive(Subcommand)]
-enum Chore {
-    /// Run scenarios against a client and print the failures.
-    Scenarios(scenarios::Arguments),
-    /// Compare kube-runtime and our watcher, defect by defect.
-    Defects(defects::Arguments),
-    /// Run the scenarios with clients in other languages and write CONFORMANCE.md.
-    ///
-    /// Needs Go, Python, Node and Maven, and takes minutes per client.
-    Conformance(conformance::Arguments),
-    /// Freeze the requirements that the scenarios test as a new edition.
-    Edition(edition::Arguments),
-    /// Write schema/scenario.v1.json, the JSON Schema of the scenario language.
-    Schema,
-    /// Check the links of the documentation and build it as a book (needs mdBook).
-    Book(book::Arguments),
-    /// Check dependencies between crates, file headers, local paths and wording.
-    Tidy,
-    /// Run wall-clock tests under shifted clocks and time zones (needs libfaketime).
-    Clocks(clocks::Arguments),
-    /// Compare the fake with recorded responses of real kube-apiservers.
-    Fidelity(fidelity::Arguments),
-    /// Build, start and stop a real kube-apiserver; renew data taken from it.
-    Oracle {
-        #[command(subcommand)]
-        what: oracle::What,
-    },
-    /// Fuzz the parsers with mutated requests of real clients.
-    Fuzz(fuzz::Arguments),
-    /// Run test suites of other projects against the fake or a real server.
-    ///
-    /// Needs Go and takes minutes.
-    Suites(suites::Arguments),
-    /// Play random scenarios in an optimized build and shrink each failure to a file.
-    Sweep(sweep::Arguments),
-    /// Check that memory stays flat under a mixed load.
-    Soak(served::Soak),
-    /// Run benchmarks.
-    Bench {
-        #[command(subcommand)]
-        what: Bench,
-    },
-}
-
-#[derive(Subcommand)]
-enum Bench {
-    /// Measure scenarios per second in the simulation.
-    Sim(bench::Arguments),
-    /// Measure fan-out, requests, lists, memory and start of the server.
-    ///
-    /// Each row is compared with a baseline program measured in the same run.
-    Server(served::Server),
-    /// Compare our watcher with kube-runtime's on the same server and data.
-    Watcher(compared::Arguments),
-    /// Measure peak memory and the latency of other clients under attacks.
-    Attacks(attacks::Arguments),
-}
+/// The clients that need no chore; the first is the default.
+static CLIENTS: Clients = Clients(&[&adapter_watcher::WatcherClient, &adapter_kube_client::KubeClient]);
 
 fn main() -> ExitCode {
-    // What a library under test logs is not ours to show unless asked for.
-    let filter = EnvFilter::builder()
-        .with_default_directive(LevelFilter::OFF.into())
-        .from_env_lossy();
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(colour)
-        .with_writer(std::io::stderr)
-        .init();
-    match Arguments::parse().chore {
-        Chore::Scenarios(arguments) => scenarios::run(&arguments),
-        Chore::Defects(arguments) => defects::run(&arguments),
-        Chore::Conformance(arguments) => conformance::run(&arguments),
-        Chore::Edition(arguments) => edition::run(&arguments),
-        Chore::Schema => schema::write(),
-        Chore::Book(arguments) => book::run(&arguments),
-        Chore::Tidy => tidy::run(),
-        Chore::Clocks(arguments) => clocks::run(&arguments),
-        Chore::Fidelity(arguments) => fidelity::run(&arguments),
-        Chore::Oracle { what } => oracle::run(&what),
-        Chore::Bench {
-            what: Bench::Sim(arguments),
-        } => bench::sim(&arguments),
-        Chore::Bench {
-            what: Bench::Server(arguments),
-        } => served::server(&arguments),
-        Chore::Bench {
-            what: Bench::Watcher(arguments),
-        } => compared::watcher(&arguments),
-        Chore::Bench {
-            what: Bench::Attacks(arguments),
-        } => attacks::run(&arguments),
-        Chore::Fuzz(arguments) => fuzz::run(&arguments),
-        Chore::Suites(arguments) => suites::run(&arguments),
-        Chore::Sweep(arguments) => sweep::run(&arguments),
-        Chore::Soak(arguments) => served::soak(&arguments),
+    xtask::log_to_stderr();
+    let given = command().get_matches();
+    let Some((name, given)) = given.subcommand() else {
+        // Clap requires one.
+        return ExitCode::from(USAGE);
+    };
+    if name == "scenarios" {
+        let arguments = scenarios::Arguments::from_arg_matches(given).unwrap_or_else(|error| error.exit());
+        if CLIENTS.has(arguments.client()) {
+            return scenarios::run(&arguments, &CLIENTS);
+        }
+    }
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    eprintln!("xtask: {name}: {}", hand_over(&arguments));
+    ExitCode::from(USAGE)
+}
+
+fn command() -> Command {
+    let all = Command::new("cargo xtask")
+        .bin_name("cargo xtask")
+        .about("Repository tasks: scenarios, checks, recordings, benchmarks")
+        .disable_help_subcommand(true)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            scenarios::Arguments::augment_args(Command::new("scenarios"))
+                .about("Run scenarios against a client and print the failures"),
+        );
+    CHORES.iter().fold(all, |all, (name, about)| {
+        let arguments = Arg::new("arguments")
+            .num_args(0..)
+            .trailing_var_arg(true)
+            .allow_hyphen_values(true)
+            .value_parser(value_parser!(OsString));
+        // Its own `--help` is the chore's.
+        let chore = Command::new(*name)
+            .about(*about)
+            .disable_help_flag(true)
+            .arg(arguments);
+        all.subcommand(chore)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn options_of_a_chore_are_its_own() {
+        for options in [&["--help"][..], &["-h"], &["--seeds", "3", "--", "x"]] {
+            let given = [&["xtask", "sweep"], options].concat();
+            let parsed = command().try_get_matches_from(given).expect("handed over");
+            assert_eq!(parsed.subcommand_name(), Some("sweep"));
+        }
     }
 }

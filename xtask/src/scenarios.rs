@@ -15,7 +15,7 @@ use conformance::trace::Trace;
 use fake_apiserver::scenario::{Contract, SharedScenario};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::clients::{self, USAGE};
+use crate::clients::{self, Clients, USAGE};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -31,9 +31,10 @@ const NOTHING_SELECTED: u8 = 4;
 const STALE: u8 = 5;
 const HARNESS: u8 = 70;
 
+/// What `cargo xtask scenarios` plays, with what, and what it prints.
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// Prefixes of scenario ids, or paths of files and folders (`./mine`).
     #[arg(value_name = "PREFIX|PATH")]
     prefixes: Vec<String>,
@@ -77,9 +78,16 @@ enum Format {
     Markdown,
 }
 
+impl Arguments {
+    /// Name of the client that was asked for.
+    pub fn client(&self) -> Option<&str> {
+        self.client.as_deref()
+    }
+}
+
 /// Runs the selected scenarios and returns the exit code.
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match play(arguments) {
+pub fn run(arguments: &Arguments, clients: &Clients) -> ExitCode {
+    match play(arguments, *clients) {
         Ok(code) => ExitCode::from(code),
         Err(message) => {
             let _closed_pipe = writeln!(std::io::stderr(), "{message}");
@@ -88,9 +96,8 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn play(arguments: &Arguments) -> Result<u8, String> {
-    let named = arguments.client.as_deref().map(clients::named).transpose()?;
-    let client = named.map_or_else(|| clients::named("watcher"), Ok)?;
+fn play(arguments: &Arguments, clients: Clients) -> Result<u8, String> {
+    let client = clients.named(arguments.client())?;
     let root = clients::root();
     let known_path = baseline::path_of(&root, client.name());
     let known = Baseline::read(&known_path).map_err(|error| error.to_string())?;
@@ -116,7 +123,7 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
     };
     let (elsewhere, more_faults) = clients::load_paths(&paths);
     chosen.extend(elsewhere);
-    if named.is_some() {
+    if arguments.client.is_some() {
         chosen.retain(|scenario| client.contracts().contains(&scenario.client.contract));
     }
     faults.extend(more_faults);
@@ -145,7 +152,7 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
                 USAGE
             });
         };
-        let (client, known) = player(client, scenario, &root)?;
+        let (client, known) = player(clients, client, scenario, &root)?;
         return Ok(show(&suite::one(scenario, client, plan, &known)));
     }
     if chosen.is_empty() {
@@ -165,7 +172,7 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
     let mut results = Vec::new();
     for part in [informers, others] {
         if let Some(first) = part.first() {
-            let (client, known) = player(client, first, &root)?;
+            let (client, known) = player(clients, client, first, &root)?;
             results.extend(suite::run(&part, client, plan, &known, &done));
         }
     }
@@ -190,6 +197,7 @@ fn play(arguments: &Arguments) -> Result<u8, String> {
 /// The client that plays a scenario, and what it is known to fail: the one that was chosen, or the first that offers the
 /// scenario's contract.
 fn player(
+    clients: Clients,
     chosen: &'static dyn Client,
     scenario: &SharedScenario,
     root: &Path,
@@ -199,7 +207,7 @@ fn player(
     let client = if is_offered {
         chosen
     } else {
-        clients::offering(contract).unwrap_or(chosen)
+        clients.offering(contract).unwrap_or(chosen)
     };
     let known = Baseline::read(&baseline::path_of(root, client.name())).map_err(|error| error.to_string())?;
     Ok((client, known))

@@ -6,9 +6,9 @@
 //! `idle_timeout`, `list_timeout`, `staleness_probe_after` and `backoff.retry_after_max` have no effect here.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::time::Duration;
 
+use adapter_kube_client::{Content, api_of, api_status, content, reported, typed_api_of};
 use conformance::client::{Client, Start};
 use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::{
@@ -18,17 +18,12 @@ use futures::stream::{self, BoxStream, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_client::Api;
 use kube_core::metadata::PartialObjectMeta;
-use kube_core::response::Status;
-use kube_core::{ApiResource, DynamicObject, DynamicResourceScope, NamespaceResourceScope, Resource};
+use kube_core::{DynamicObject, NamespaceResourceScope, Resource};
 use kube_runtime::WatchStreamExt as _;
 use kube_runtime::utils::{Backoff, ResetTimerBackoff};
 use kube_runtime::watcher::{self, Event, ExponentialBackoff, watch_object, watcher as watch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-mod raw;
-
-pub use self::raw::KubeClient;
 
 /// The client under test.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,37 +61,9 @@ fn typed<K>(kube: kube_client::Client, start: &Start) -> BoxStream<'static, Repo
 where
     K: Watched + Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    let (whole, partial) = match &start.target.namespace {
-        Some(namespace) => (
-            Api::<K>::namespaced(kube.clone(), namespace),
-            Api::namespaced(kube, namespace),
-        ),
-        None => (Api::all(kube.clone()), Api::all(kube)),
-    };
+    let whole: Api<K> = typed_api_of(kube.clone(), &start.target);
+    let partial = typed_api_of(kube, &start.target);
     follow(whole, partial, start)
-}
-
-/// The `Api` of a target, for objects of any kind.
-fn api_of<K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>>(
-    kube: kube_client::Client,
-    target: &Target,
-) -> Api<K> {
-    let (group, version) = (&target.group, &target.version);
-    let resource = ApiResource {
-        group: group.clone(),
-        version: version.clone(),
-        api_version: if group.is_empty() {
-            version.clone()
-        } else {
-            format!("{group}/{version}")
-        },
-        kind: target.kind.clone(),
-        plural: target.plural.clone(),
-    };
-    match &target.namespace {
-        Some(namespace) => Api::namespaced_with(kube, namespace, &resource),
-        None => Api::all_with(kube, &resource),
-    }
 }
 
 /// What the library asks of an object, and what a report needs.
@@ -163,8 +130,6 @@ fn backoff(settings: BackoffSettings) -> impl Backoff + 'static {
     )
 }
 
-type Content = Option<Arc<serde_json::Value>>;
-
 fn reports<K: Resource>(
     events: impl Stream<Item = watcher::Result<Event<K>>>,
     content: impl Fn(&K) -> Content,
@@ -224,22 +189,6 @@ fn states_of_one<K: Watched>(
     })
 }
 
-fn reported<K: Resource>(object: &K, content: Content) -> ReportedObject {
-    let meta = object.meta();
-    ReportedObject {
-        namespace: meta.namespace.clone(),
-        name: meta.name.clone().unwrap_or_default(),
-        uid: meta.uid.clone(),
-        resource_version: meta.resource_version.clone(),
-        content,
-    }
-}
-
-fn content<K: Serialize>(object: &K) -> Content {
-    // An object that came from JSON goes back to it; if not, the missing content is what tells.
-    serde_json::to_value(object).ok().map(Arc::new)
-}
-
 fn failure(error: &watcher::Error) -> Report {
     let status = match error {
         watcher::Error::InitialListFailed(error)
@@ -253,13 +202,5 @@ fn failure(error: &watcher::Error) -> Report {
     Report::Error {
         message: error.to_string(),
         code,
-    }
-}
-
-fn api_status(error: &kube_client::Error) -> Option<&Status> {
-    if let kube_client::Error::Api(status) = error {
-        Some(status)
-    } else {
-        None
     }
 }

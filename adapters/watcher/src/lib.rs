@@ -5,15 +5,15 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use adapter_kube_client::{api_of, content, reported, typed_api_of};
 use conformance::client::{Client, Start};
 use fake_apiserver::report::{Report, ReportedObject};
-use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic, Target};
+use fake_apiserver::scenario::{ClientMode, ClientSettings, InitialList, ListSemantic};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube_client::Api;
-use kube_core::dynamic::{ApiResource, DynamicObject};
-use kube_core::{NamespaceResourceScope, Resource};
+use kube_core::{DynamicObject, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use watcher::{Config, Event};
@@ -39,38 +39,10 @@ impl Client for WatcherClient {
             target.version.as_str(),
             target.plural.as_str(),
         ) {
-            ("", "v1", "configmaps") => reports(typed::<ConfigMap>(kube, target), &start),
-            ("", "v1", "pods") => reports(typed::<Pod>(kube, target), &start),
-            _ => reports(dynamic(kube, target), &start),
+            ("", "v1", "configmaps") => reports(typed_api_of::<ConfigMap>(kube, target), &start),
+            ("", "v1", "pods") => reports(typed_api_of::<Pod>(kube, target), &start),
+            _ => reports(api_of::<DynamicObject>(kube, target), &start),
         }
-    }
-}
-
-fn typed<K>(kube: kube_client::Client, target: &Target) -> Api<K>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
-{
-    match &target.namespace {
-        Some(namespace) => Api::namespaced(kube, namespace),
-        None => Api::all(kube),
-    }
-}
-
-fn dynamic(kube: kube_client::Client, target: &Target) -> Api<DynamicObject> {
-    let api_version = match target.group.as_str() {
-        "" => target.version.clone(),
-        group => format!("{group}/{}", target.version),
-    };
-    let resource = ApiResource {
-        group: target.group.clone(),
-        version: target.version.clone(),
-        api_version,
-        kind: target.kind.clone(),
-        plural: target.plural.clone(),
-    };
-    match &target.namespace {
-        Some(namespace) => Api::namespaced_with(kube, namespace, &resource),
-        None => Api::all_with(kube, &resource),
     }
 }
 
@@ -187,21 +159,6 @@ where
         };
         futures::stream::iter(reports)
     })
-}
-
-fn reported<K: Resource>(object: &K, content: Option<Arc<serde_json::Value>>) -> ReportedObject {
-    let meta = object.meta();
-    ReportedObject {
-        namespace: meta.namespace.clone(),
-        name: meta.name.clone().unwrap_or_default(),
-        uid: meta.uid.clone(),
-        resource_version: meta.resource_version.clone(),
-        content,
-    }
-}
-
-fn content<K: Serialize>(object: &K) -> Option<Arc<serde_json::Value>> {
-    serde_json::to_value(object).ok().map(Arc::new)
 }
 
 #[cfg(test)]

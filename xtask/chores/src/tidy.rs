@@ -1,16 +1,20 @@
 //! The rules of the house that the compiler does not know: the import order of crates and modules, that a core stays free
-//! of the edge's crates, that every source file opens with its reason, that nothing committed names one machine.
+//! of the edge's crates, that every source file opens with its reason and belongs to a target, that nothing committed names
+//! one machine.
 
 mod modules;
 mod phrases;
+mod unnamed;
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+
+use serde_json::Value;
 
 /// A crate, whether it is looked at without its default features, and what it must not depend on, however indirectly.
 /// What stands below it in [`modules::ORDER`] is forbidden as well.
-const FORBIDDEN: [(&str, bool, &[&str]); 13] = [
+const FORBIDDEN: [(&str, bool, &[&str]); 14] = [
     ("apimachinery", false, EDGE),
     ("trace", false, EDGE),
     (
@@ -36,6 +40,12 @@ const FORBIDDEN: [(&str, bool, &[&str]); 13] = [
     ),
     ("conformance", false, &["watcher", "kube-runtime"]),
     ("sweep", false, &["watcher", "kube-runtime"]),
+    // A first `cargo xtask scenarios` waits for all of it.
+    (
+        "xtask",
+        false,
+        &["kube-runtime", "tests", "e2e", "sweep", "fidelity", "report"],
+    ),
 ];
 
 /// What no core may depend on.
@@ -82,7 +92,14 @@ fn checks() -> Result<Vec<String>, String> {
         }
     }
     found.extend(features_apart()?);
-    for file in tracked_files()? {
+    let tracked = tracked_files()?;
+    for file in unnamed_files(&tracked)? {
+        found.push(format!(
+            "{}: no module names this file, so that nobody compiles it",
+            file.display()
+        ));
+    }
+    for file in tracked {
         let Ok(text) = std::fs::read_to_string(&file) else {
             continue;
         };
@@ -92,7 +109,7 @@ fn checks() -> Result<Vec<String>, String> {
             ));
         }
         found.extend(phrases::found(&file, &text));
-        if file == "xtask/src/tidy.rs" {
+        if file == file!() {
             continue;
         }
         for (number, line) in text.lines().enumerate() {
@@ -105,6 +122,41 @@ fn checks() -> Result<Vec<String>, String> {
         }
     }
     Ok(found)
+}
+
+/// The source files of the workspace's packages that belong to no target.
+fn unnamed_files(tracked: &[String]) -> Result<Vec<PathBuf>, String> {
+    let text = output(
+        "cargo",
+        &["metadata", "--quiet", "--no-deps", "--format-version", "1"],
+    )?;
+    let metadata: Value =
+        serde_json::from_str(&text).map_err(|problem| format!("cargo metadata: {problem}"))?;
+    let workspace = metadata["workspace_root"].as_str().unwrap_or_default();
+    let in_workspace = |path: &Value| {
+        let path = Path::new(path.as_str().unwrap_or_default());
+        path.strip_prefix(workspace).unwrap_or(path).to_owned()
+    };
+    let packages = || metadata["packages"].as_array().into_iter().flatten();
+    let manifests: BTreeSet<PathBuf> = packages()
+        .map(|package| in_workspace(&package["manifest_path"]))
+        .collect();
+    let targets = packages().flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let roots: Vec<PathBuf> = targets.map(|target| in_workspace(&target["src_path"])).collect();
+    let mut files = BTreeMap::new();
+    for file in tracked.iter().filter(|file| file.ends_with(".rs")) {
+        // The package of a file is that of the nearest manifest; other workspaces are not looked at.
+        let mut folders = Path::new(file).ancestors().skip(1);
+        let manifest = folders.find_map(|folder| {
+            let manifest = folder.join("Cargo.toml");
+            manifest.is_file().then_some(manifest)
+        });
+        if manifest.is_some_and(|manifest| manifests.contains(&manifest)) {
+            let text = std::fs::read_to_string(file).map_err(|problem| format!("{file}: {problem}"))?;
+            files.insert(PathBuf::from(file), text);
+        }
+    }
+    unnamed::found(&roots, &files)
 }
 
 /// The dependencies that `cargo xtask` compiles with other features than `cargo test --workspace` does: twice, then, and all
@@ -128,13 +180,19 @@ fn features_apart() -> Result<Vec<String>, String> {
             .collect())
     };
     let all = of("normal,build,dev", &["--workspace"])?;
-    let ours = of("normal,build", &["--package", "xtask"])?;
-    Ok(ours
-        .difference(&all)
-        .map(|apart| {
-            format!("xtask/Cargo.toml: {apart}: the workspace and its tests select other features; select them there as well")
-        })
-        .collect())
+    let mut apart = Vec::new();
+    for (package, manifest) in [
+        ("xtask", "xtask/Cargo.toml"),
+        ("chores", "xtask/chores/Cargo.toml"),
+    ] {
+        let ours = of("normal,build", &["--package", package])?;
+        // Its feature for kube-runtime is not for the main job.
+        let is_ours = |dependency: &&String| !dependency.starts_with("watcher ");
+        apart.extend(ours.difference(&all).filter(is_ours).map(|apart| {
+            format!("{manifest}: {apart}: the workspace and its tests select other features; select them there as well")
+        }));
+    }
+    Ok(apart)
 }
 
 fn dependencies(name: &str, bare: bool) -> Result<BTreeSet<String>, String> {

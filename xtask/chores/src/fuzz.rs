@@ -69,10 +69,14 @@ fn targets(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Cargo in the workspace of the targets, which is not ours.
+/// Cargo in the workspace of the targets, which is not ours. Dependencies that both have are compiled once.
 fn cargo(root: &Path) -> Command {
-    let mut command = ::tests::programs::cargo();
+    let mut command = xtask::cargo::cargo();
     command.current_dir(root.join("fuzz")).stdin(Stdio::null());
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        // Of the fuzz workspace, in which the command runs.
+        command.env("CARGO_TARGET_DIR", Path::new("..").join("target"));
+    }
     command
 }
 

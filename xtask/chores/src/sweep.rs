@@ -230,15 +230,15 @@ fn optimized() -> Result<u8, String> {
             "--profile",
             "sweep",
             "--package",
-            "xtask",
+            "chores",
             "--bin",
-            "xtask",
+            "chores",
         ])
         .current_dir(clients::root());
     let built = cargo::executables(build)?;
     let program = built
         .iter()
-        .find(|built| built.target == "xtask" && !built.is_test)
+        .find(|built| built.target == "chores" && !built.is_test)
         .ok_or("cargo built no xtask")?;
     let status = Command::new(&program.path)
         .args(std::env::args_os().skip(1))
@@ -494,7 +494,7 @@ mod tests {
     /// deploy/sweep.yaml is a command line of this program, and its indices are all shards.
     #[test]
     fn the_job_plays_every_shard_once() {
-        let job = include_str!("../../deploy/sweep.yaml");
+        let job = include_str!("../../../deploy/sweep.yaml");
         let completions = job
             .lines()
             .find_map(|line| line.trim().strip_prefix("completions: "));

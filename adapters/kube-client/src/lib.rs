@@ -1,15 +1,21 @@
 //! `kube_client::Api` as a client under test: `watch` and `list` without anything around them, so that what fails is for the
-//! caller. It must not know the scenario.
+//! caller; and how objects and errors of `kube_client` are reported, for every client on top of it. It must not know the
+//! scenario.
+
+use std::sync::Arc;
 
 use conformance::client::{Client, Start};
 use fake_apiserver::report::{Report, ReportedObject};
-use fake_apiserver::scenario::{ClientSettings, Contract, ListSemantic};
+use fake_apiserver::scenario::{ClientSettings, Contract, ListSemantic, Target};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use kube_client::Api;
 use kube_client::api::{ListParams, WatchEvent, WatchParams};
-use kube_core::DynamicObject;
+use kube_core::response::Status;
+use kube_core::{ApiResource, DynamicObject, DynamicResourceScope, NamespaceResourceScope, Resource};
+use serde::Serialize;
 
-use crate::{api_of, api_status, content, reported};
+/// An object as JSON; `None`: it is not reported.
+pub type Content = Option<Arc<serde_json::Value>>;
 
 /// The client under test.
 #[derive(Debug, Clone, Copy, Default)]
@@ -116,4 +122,65 @@ fn error(problem: &kube_client::Error) -> Report {
 
 fn whole(object: &DynamicObject) -> ReportedObject {
     reported(object, content(object))
+}
+
+/// Returns the `Api` of a target, for objects of any kind.
+pub fn api_of<K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>>(
+    kube: kube_client::Client,
+    target: &Target,
+) -> Api<K> {
+    let (group, version) = (&target.group, &target.version);
+    let resource = ApiResource {
+        group: group.clone(),
+        version: version.clone(),
+        api_version: if group.is_empty() {
+            version.clone()
+        } else {
+            format!("{group}/{version}")
+        },
+        kind: target.kind.clone(),
+        plural: target.plural.clone(),
+    };
+    match &target.namespace {
+        Some(namespace) => Api::namespaced_with(kube, namespace, &resource),
+        None => Api::all_with(kube, &resource),
+    }
+}
+
+/// Returns the `Api` of a target, for objects of a namespaced type.
+pub fn typed_api_of<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(
+    kube: kube_client::Client,
+    target: &Target,
+) -> Api<K> {
+    match &target.namespace {
+        Some(namespace) => Api::namespaced(kube, namespace),
+        None => Api::all(kube),
+    }
+}
+
+/// Returns the report of an object.
+pub fn reported<K: Resource>(object: &K, content: Content) -> ReportedObject {
+    let meta = object.meta();
+    ReportedObject {
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone(),
+        resource_version: meta.resource_version.clone(),
+        content,
+    }
+}
+
+/// Returns an object as JSON.
+pub fn content<K: Serialize>(object: &K) -> Content {
+    // An object that came from JSON goes back to it; if not, the missing content is what tells.
+    serde_json::to_value(object).ok().map(Arc::new)
+}
+
+/// Returns the Status of the server, if the error has one.
+pub fn api_status(error: &kube_client::Error) -> Option<&Status> {
+    if let kube_client::Error::Api(status) = error {
+        Some(status)
+    } else {
+        None
+    }
 }

@@ -143,7 +143,7 @@ impl Programs {
                 ("fake-apiserver-cli", "fake-apiserver"),
                 ("adapter-watcher", "adapter-watcher"),
                 ("adapter-kube-runtime", "adapter-kube-runtime"),
-                ("adapter-kube-runtime", "adapter-kube-client"),
+                ("adapter-kube-client", "adapter-kube-client"),
             ],
         )?;
         Ok(Self {

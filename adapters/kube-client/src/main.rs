@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use adapter_kube_runtime::KubeClient;
+use adapter_kube_client::KubeClient;
 use conformance::adapter::serve::{Capability, Recovers, serve};
 
 fn main() -> ExitCode {

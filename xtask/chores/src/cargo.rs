@@ -1,0 +1,128 @@
+//! Cargo, as the chores call it, and what it says it built.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::clients;
+
+/// A program that Cargo built, or the tests of a target.
+pub(crate) struct Executable {
+    /// The package's name.
+    pub(crate) package: String,
+    /// The target's name: `fake-apiserver`, `recordings`.
+    pub(crate) target: String,
+    /// Tests, and no program.
+    pub(crate) is_test: bool,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// The package's folder.
+    pub(crate) folder: PathBuf,
+}
+
+/// How programs of this workspace are built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// As tests are: of what they compiled, nothing is compiled again.
+    Debug,
+    /// Optimized, with the features that each selects alone: what is measured is what users install.
+    Release,
+}
+
+impl Build {
+    /// For a benchmark: a smoke run judges nothing, so that what the tests compiled will do.
+    pub(crate) fn of_benchmark(smoke: bool) -> Self {
+        if smoke { Self::Debug } else { Self::Release }
+    }
+}
+
+/// Builds programs of this workspace, given as package and name, and gives their paths in that order.
+///
+/// # Errors
+/// Cargo does not run or does not build one.
+pub(crate) fn programs<const N: usize>(
+    build: Build,
+    wanted: [(&str, &str); N],
+) -> Result<[PathBuf; N], String> {
+    let mut cargo = cargo();
+    cargo.arg("build").current_dir(clients::root());
+    match build {
+        Build::Debug => cargo.arg("--workspace"),
+        Build::Release => cargo
+            .arg("--release")
+            .args(wanted.iter().flat_map(|(package, _)| ["--package", package])),
+    };
+    cargo.args(wanted.iter().flat_map(|(_, name)| ["--bin", name]));
+    let built = executables(cargo)?;
+    let mut found = wanted.map(|_| PathBuf::new());
+    for (path, (_, name)) in found.iter_mut().zip(wanted) {
+        let executable = built.iter().find(|built| built.target == name && !built.is_test);
+        *path = executable
+            .map(|built| built.path.clone())
+            .ok_or_else(|| format!("cargo built no {name}"))?;
+    }
+    Ok(found)
+}
+
+/// Cargo, which reads nothing and reports here.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = xtask::cargo::cargo();
+    cargo.stdin(Stdio::null()).stderr(Stdio::inherit());
+    cargo
+}
+
+/// Runs a command of Cargo that builds, and gives all it built that can be run.
+///
+/// # Errors
+/// Cargo does not run, or fails; it has said why.
+pub(crate) fn executables(mut cargo: Command) -> Result<Vec<Executable>, String> {
+    cargo.args(["--message-format", "json-render-diagnostics"]);
+    let output = cargo.output().map_err(|why| format!("cannot run cargo: {why}"))?;
+    if !output.status.success() {
+        return Err(format!("the build failed: {}", output.status));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    Ok(messages.filter_map(|message| executable(&message)).collect())
+}
+
+/// What a message of Cargo announces, if it can be run.
+fn executable(message: &Value) -> Option<Executable> {
+    let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
+    let folder = Path::new(text("/manifest_path")?).parent()?;
+    Some(Executable {
+        // `path+file:///…/tests#0.1.0`, or `…/command#fake-apiserver-cli@0.1.0` where the folder is named otherwise.
+        package: package(text("/package_id")?)?.to_owned(),
+        target: text("/target/name")?.to_owned(),
+        is_test: message.pointer("/profile/test")?.as_bool()?,
+        path: PathBuf::from(text("/executable")?),
+        folder: folder.to_owned(),
+    })
+}
+
+/// The name of a package in its id: before the version, or the last folder.
+fn package(id: &str) -> Option<&str> {
+    let (source, named) = id.split_once('#')?;
+    match named.split_once('@') {
+        Some((name, _)) => Some(name),
+        None => source.rsplit('/').next(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_have_names_whatever_their_folder() {
+        assert_eq!(package("path+file:///w/tests#0.1.0"), Some("tests"));
+        assert_eq!(
+            package("path+file:///w/command#fake-apiserver-cli@0.1.0"),
+            Some("fake-apiserver-cli")
+        );
+        assert_eq!(package("nothing"), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! The chores that `cargo xtask` hands over to the package `chores`, which it builds when the first is asked for.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+
+use crate::cargo::cargo;
+use crate::clients::root;
+
+/// Name and purpose of each, as in its help.
+pub const CHORES: [(&str, &str); 14] = [
+    (
+        "defects",
+        "Compare kube-runtime and our watcher, defect by defect",
+    ),
+    (
+        "conformance",
+        "Run the scenarios with clients in other languages and write CONFORMANCE.md",
+    ),
+    (
+        "edition",
+        "Freeze the requirements that the scenarios test as a new edition",
+    ),
+    (
+        "schema",
+        "Write schema/scenario.v1.json, the JSON Schema of the scenario language",
+    ),
+    (
+        "book",
+        "Check the links of the documentation and build it as a book (needs mdBook)",
+    ),
+    (
+        "tidy",
+        "Check dependencies between crates, file headers, local paths and wording",
+    ),
+    (
+        "clocks",
+        "Run wall-clock tests under shifted clocks and time zones (needs libfaketime)",
+    ),
+    (
+        "fidelity",
+        "Compare the fake with recorded responses of real kube-apiservers",
+    ),
+    (
+        "oracle",
+        "Build, start and stop a real kube-apiserver; renew data taken from it",
+    ),
+    ("fuzz", "Fuzz the parsers with mutated requests of real clients"),
+    (
+        "suites",
+        "Run test suites of other projects against the fake or a real server",
+    ),
+    (
+        "sweep",
+        "Play random scenarios in an optimized build and shrink each failure to a file",
+    ),
+    ("soak", "Check that memory stays flat under a mixed load"),
+    ("bench", "Run benchmarks"),
+];
+
+/// Builds the package `chores` and becomes it. Returns only the error for which it could not.
+pub fn hand_over(arguments: &[OsString]) -> io::Error {
+    let mut run = cargo();
+    run.args(["run", "--package", "chores", "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .arg("--")
+        .args(arguments);
+    run.exec()
+}
