@@ -77,7 +77,7 @@ pub struct Storage<O, K = ()> {
 #[derive(Debug)]
 pub(crate) struct Resource<O, K> {
     /// Its name in logs.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) watch_cached: bool,
     pub(crate) store: Store<O>,
     first: WatchCache<O, K>,
@@ -168,13 +168,13 @@ impl<O: Object, K> Storage<O, K> {
     }
 
     /// Adds a resource; `name` appears in logs. A real server has no watch cache for Events, and reads them from etcd.
-    pub fn add_resource(&mut self, name: &'static str, watch_cached: bool) -> ResourceId {
+    pub fn add_resource(&mut self, name: &str, watch_cached: bool) -> ResourceId {
         let new = |replica| {
             let lag = self.lags.of(Replica(replica));
             WatchCache::new(self.revision, self.capacity(watch_cached), lag)
         };
         let resource = Resource {
-            name,
+            name: name.to_owned(),
             watch_cached,
             store: Store::new(self.revision),
             first: new(0),
