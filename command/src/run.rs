@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use conformance::adapter::patience::{self, Look, Patience, hung, last_sign};
-use fake_apiserver::model::catalog::ApiResource;
+use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::net::Edge;
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
@@ -129,7 +129,7 @@ pub(crate) struct Run {
     ///
     /// The same writes and faults, on valid objects of that kind. A scenario that depends on its own kind is not judged.
     #[arg(long, value_parser = retarget::resource)]
-    resource: Option<&'static ApiResource>,
+    resource: Option<KindRef>,
     /// Run scenarios in this namespace instead.
     #[arg(long)]
     namespace: Option<String>,
@@ -282,7 +282,7 @@ async fn play_or_skip(
     stop: &Stop,
 ) -> Result<Played, Failure> {
     let to = Retarget {
-        resource: run.resource,
+        resource: run.resource.clone(),
         namespace: run.namespace.clone(),
     };
     let stays = match to.apply(&scenario) {

@@ -3,7 +3,7 @@
 //!
 //! The store is not read: errors returned here are the same for any content.
 
-use apimachinery::kind::{ApiResource, Deletion, Review};
+use apimachinery::kind::{ApiResource, Deletion, Review, Text};
 use apimachinery::path::ResourcePath;
 use apimachinery::{Version, go_text};
 use builtin_kinds::catalog;
@@ -146,20 +146,20 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
     let route = path::route(&request.path, catalog);
     let deprecation = match &route {
         Route::Collection { kind, .. } | Route::Object { kind, .. } | Route::Unstored { kind, .. } => {
-            kind.deprecation
+            kind.deprecation.clone()
         }
         Route::Document(_)
         | Route::Incomplete(_)
         | Route::Nameless(_)
         | Route::Unknown
-        | Route::UnknownText => "",
+        | Route::UnknownText => Text::Borrowed(""),
     };
     read(request, route, version).map_err(|mut refusal| {
         // Handlers send deprecation warnings, so requests that are rejected before a handler have none.
         let handled =
             !matches!(refusal.status, 404 | 405) && check_timeout(&query_pairs(&request.query)).is_ok();
         if handled && !deprecation.is_empty() {
-            refusal.headers.push(warning(deprecation));
+            refusal.headers.push(warning(&deprecation));
         }
         refusal
     })
@@ -176,7 +176,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
         Route::Nameless(kind) => Err(match request.method {
             Method::PUT | Method::PATCH => Status::bad_request(path::NO_NAME),
             // Without a name the verb is that of a collection, which subresources do not support.
-            _ => Status::not_supported(kind, verb(&request.method, true)),
+            _ => Status::not_supported(&kind, verb(&request.method, true)),
         }),
         Route::Document(document) => Ok(Request::Document(document)),
         Route::Unstored {
@@ -198,7 +198,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                     kind: catalog::pod(),
                     namespace,
                 };
-                match write::parse_posted(request, pods, None, kind.singular, version) {
+                match write::parse_posted(request, pods, None, &kind.singular, version) {
                     Ok(Some(write)) => Ok(Request::Write(write)),
                     Ok(None) => Err(Status::not_served(&kind.qualified())),
                     Err(status) => Err(status),
@@ -217,7 +217,10 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                 read_collection(request, collection, watch, None, version)
             } else if watch {
                 Err(Status::method_not_allowed())
-            } else if kind.custom && collection.namespace.is_none() && request.method == Method::DELETE {
+            } else if collection.kind.custom
+                && collection.namespace.is_none()
+                && request.method == Method::DELETE
+            {
                 return Err(Answer::text(404, "404 page not found\n"));
             } else {
                 let place = write::Place {
@@ -238,11 +241,13 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
             let collection = Collection { kind, namespace };
             let part = match subresource.as_deref() {
                 None => Some(None),
-                Some("status") if kind.status => Some(Some(Subresource::Status)),
-                Some("scale") if kind.scale.is_some() => Some(Some(Subresource::Scale)),
-                Some("finalize") if kind.deletion == Deletion::WhenEmpty => Some(Some(Subresource::Finalize)),
+                Some("status") if collection.kind.status => Some(Some(Subresource::Status)),
+                Some("scale") if collection.kind.scale.is_some() => Some(Some(Subresource::Scale)),
+                Some("finalize") if collection.kind.deletion == Deletion::WhenEmpty => {
+                    Some(Some(Subresource::Finalize))
+                }
                 Some(part) => {
-                    let parts = kind.subresources();
+                    let parts = collection.kind.subresources();
                     match parts.iter().find(|known| known.name == part) {
                         None => None,
                         Some(known) if !known.verbs.contains(&verb(&request.method, false)) => {
@@ -274,8 +279,8 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                                     container: container.map(|(_, name)| name).unwrap_or_default(),
                                 }));
                             }
+                            let what = format!("{}/{part}", collection.kind.qualified());
                             let posted = write::parse_posted(request, collection, Some(&name), part, version);
-                            let what = format!("{}/{part}", kind.qualified());
                             return match posted {
                                 Ok(Some(write)) => Ok(Request::Write(write)),
                                 Ok(None) => Err(refuse(Status::not_served(&what))),
@@ -293,8 +298,8 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                 return Err(refuse(Status::method_not_allowed()));
             }
             let Some(subresource) = part else {
-                let refusal = if kind.custom {
-                    Status::not_found(kind, &name)
+                let refusal = if collection.kind.custom {
+                    Status::not_found(&collection.kind, &name)
                 } else {
                     Status::unknown_path()
                 };

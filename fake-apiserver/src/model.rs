@@ -42,7 +42,7 @@ mod write;
 mod tests;
 
 pub use apimachinery::encode::encode_json;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 pub use apimachinery::object::Stored;
 use beginning::Beginning;
 use builtin_kinds::admission_policy::Policies;
@@ -105,9 +105,9 @@ pub struct Model {
     /// Definitions that changed and are not processed yet.
     unsettled: BTreeSet<String>,
     /// Resources by group and plural: all versions of a resource share their objects.
-    places: BTreeMap<(&'static str, &'static str), ResourceId>,
-    /// Resources by the address of the kind, because every write looks them up several times.
-    places_of_kinds: BTreeMap<usize, ResourceId>,
+    places: BTreeMap<String, BTreeMap<String, ResourceId>>,
+    /// Resources by the address of a built-in kind, because every write looks them up several times.
+    places_of_builtins: BTreeMap<usize, ResourceId>,
     beginning: Beginning,
     /// Whether the objects that kube-apiserver creates at start exist.
     bootstrapped: bool,
@@ -156,7 +156,7 @@ impl Model {
             installed: BTreeMap::new(),
             unsettled: BTreeSet::new(),
             places: BTreeMap::new(),
-            places_of_kinds: BTreeMap::new(),
+            places_of_builtins: BTreeMap::new(),
             beginning: Beginning::new(),
             bootstrapped: false,
             policy: Derived::default(),
@@ -172,11 +172,15 @@ impl Model {
     }
 
     /// Registers the resource of this kind, if it is new.
-    fn make_room(&mut self, kind: &'static ApiResource) {
+    fn make_room(&mut self, kind: &KindRef) {
         let storage = &mut self.storage;
-        let place = self.places.entry(kind.storage());
-        let place = place.or_insert_with(|| storage.add_resource(kind.plural, kind.watch_cached));
-        self.places_of_kinds.insert(address(kind), *place);
+        let (group, plural) = kind.storage();
+        let places = self.places.entry(group.to_owned()).or_default();
+        let place = places.entry(plural.to_owned());
+        let place = place.or_insert_with(|| storage.add_resource(&kind.plural, kind.watch_cached));
+        if let Some(address) = kind.builtin_address() {
+            self.places_of_builtins.insert(address, *place);
+        }
     }
 
     /// Returns whether a second apiserver uses the same store.
@@ -211,7 +215,7 @@ impl Model {
         match resource {
             None => self.storage.operate(now, op, None, replica),
             Some(resource) => {
-                if let Some(place) = self.places.get(&resource).copied() {
+                if let Some(place) = self.place_of(resource) {
                     self.storage.operate(now, op, Some(place), replica);
                 }
             }
@@ -255,7 +259,7 @@ impl Model {
             .as_deref()
             .or(kind.namespaced.then_some("default"));
         let key = kind.key(namespace, &manifest.name);
-        Ok(self.replace(now, kind, key, &manifest.json))
+        Ok(self.replace(now, &kind, key, &manifest.json))
     }
 
     /// Deletes the object. One with finalizers is only marked for deletion; the write that removes its last finalizer
@@ -272,7 +276,7 @@ impl Model {
         } else {
             write::delete(&current, self.epoch + now)
         };
-        Ok(self.carry_out(now, kind, current.key.clone(), Some(current), outcome))
+        Ok(self.carry_out(now, &kind, current.key.clone(), Some(current), outcome))
     }
 
     /// Returns whether the object exists.
@@ -292,7 +296,7 @@ impl Model {
     ) -> Result<Written, Status> {
         let (kind, current) = self.existing(name)?;
         let manifest = write::relabelled(&current, labels);
-        Ok(self.replace(now, kind, current.key.clone(), &manifest))
+        Ok(self.replace(now, &kind, current.key.clone(), &manifest))
     }
 
     /// Executes a write of a client. `seed` is the seed of generated names.
@@ -383,7 +387,7 @@ impl Model {
         request: &WatchRequest,
         lifetime: Duration,
     ) -> Result<WatchSession, Status> {
-        let place = self.place(request.collection.kind);
+        let place = self.place(&request.collection.kind);
         match self.storage.unready(now, place, replica_id(replica)) {
             Some(status) => Err(status),
             None => Ok(WatchSession::open(self, replica, now, request, lifetime)),
@@ -400,7 +404,7 @@ impl Model {
     ) -> WatchFrame {
         watch::bookmark_frame(
             self.version,
-            collection.kind,
+            &collection.kind,
             resource_version,
             initial_events_end,
             form,
@@ -408,35 +412,50 @@ impl Model {
         )
     }
 
-    fn kind(&self, group: &str, plural: &str) -> Result<&'static ApiResource, Status> {
-        self.catalog.find(group, plural).ok_or_else(Status::unknown_path)
+    fn kind(&self, group: &str, plural: &str) -> Result<KindRef, Status> {
+        let kind = self.catalog.find(group, plural).cloned();
+        kind.ok_or_else(Status::unknown_path)
     }
 
-    fn place(&self, kind: &'static ApiResource) -> ResourceId {
-        let place = self.places_of_kinds.get(&address(kind));
-        let place = place.or_else(|| self.places.get(&kind.storage()));
-        *place.expect("room is made for a kind before it is served, and never taken back")
+    fn place(&self, kind: &KindRef) -> ResourceId {
+        let address = kind.builtin_address();
+        let place = address.and_then(|address| self.places_of_builtins.get(&address).copied());
+        let place = place.or_else(|| self.place_of(kind.storage()));
+        place.expect("room is made for a kind before it is served, and never taken back")
+    }
+
+    /// Returns the resource of a group and plural.
+    fn place_of(&self, (group, plural): (&str, &str)) -> Option<ResourceId> {
+        self.places.get(group)?.get(plural).copied()
+    }
+
+    /// Returns all resources with group and plural, in that order.
+    fn places(&self) -> impl Iterator<Item = ((&str, &str), ResourceId)> {
+        self.places.iter().flat_map(|(group, places)| {
+            let places = places.iter();
+            places.map(|(plural, place)| ((group.as_str(), plural.as_str()), *place))
+        })
     }
 
     /// Returns the current objects of this kind's resource, in key order.
-    fn objects(&self, kind: &'static ApiResource) -> &Objects {
+    fn objects(&self, kind: &KindRef) -> &Objects {
         self.storage.current(self.place(kind))
     }
 
-    fn existing(&self, name: &ObjectName) -> Result<(&'static ApiResource, Arc<Stored>), Status> {
+    fn existing(&self, name: &ObjectName) -> Result<(KindRef, Arc<Stored>), Status> {
         let kind = self.kind(&name.group, &name.plural)?;
         let namespace = name.namespace.as_deref().or(kind.namespaced.then_some("default"));
         let key = kind.key(namespace, &name.name);
-        match self.objects(kind).get(key.as_str()) {
-            Some(object) => Ok((kind, Arc::clone(object))),
-            None => Err(Status::not_found(kind, &name.name)),
+        match self.objects(&kind).get(key.as_str()).cloned() {
+            Some(object) => Ok((kind, object)),
+            None => Err(Status::not_found(&kind, &name.name)),
         }
     }
 
     fn replace(
         &mut self,
         now: Duration,
-        kind: &'static ApiResource,
+        kind: &KindRef,
         key: String,
         manifest: &serde_json::Value,
     ) -> Written {
@@ -454,7 +473,7 @@ impl Model {
     fn carry_out(
         &mut self,
         now: Duration,
-        kind: &'static ApiResource,
+        kind: &KindRef,
         key: String,
         previous: Option<Arc<Stored>>,
         outcome: Outcome,
@@ -494,12 +513,7 @@ impl Model {
     }
 
     /// Creates an object that `make` completes for the revision it gets.
-    fn create(
-        &mut self,
-        now: Duration,
-        kind: &'static ApiResource,
-        make: impl FnOnce(u64) -> Stored,
-    ) -> Written {
+    fn create(&mut self, now: Duration, kind: &KindRef, make: impl FnOnce(u64) -> Stored) -> Written {
         let stored = self.storage.put(now, self.place(kind), make);
         self.note(WriteOp::Create, &stored);
         Written {
@@ -514,9 +528,9 @@ impl Model {
 
     /// Counts a write, and notifies the controllers of definitions.
     fn note(&mut self, op: WriteOp, stored: &Stored) {
-        let (kind, key, revision) = (stored.kind, stored.key.as_str(), stored.revision);
+        let (kind, key, revision) = (&stored.kind, stored.key.as_str(), stored.revision);
         self.writes += 1;
-        tracing::debug!(resource = kind.plural, key, revision, ?op, "written");
+        tracing::debug!(resource = &*kind.plural, key, revision, ?op, "written");
         self.unsettle(kind, key);
     }
 }
@@ -527,8 +541,4 @@ fn replica_id(replica: Replica) -> watchcache::Replica {
         Replica::Primary => watchcache::Replica::FIRST,
         Replica::Secondary => watchcache::Replica(1),
     }
-}
-
-fn address(kind: &'static ApiResource) -> usize {
-    std::ptr::from_ref(kind).addr()
 }

@@ -263,6 +263,7 @@ fn again(run: &Run, played: &[&Played], traced: bool) -> String {
 fn moved(run: &Run) -> String {
     let resource = run
         .resource
+        .as_ref()
         .map(|kind| format!(" --resource {}", kind.qualified()));
     let namespace = run
         .namespace

@@ -3,7 +3,7 @@
 //! The content of objects is kept in an annotation, so that all changes remain changes. Expectations must not change: a
 //! scenario that depends on its kind is rejected, with the reason.
 
-use fake_apiserver::model::catalog::{ApiResource, Catalog};
+use fake_apiserver::model::catalog::{ApiResource, Catalog, KindRef};
 use fake_apiserver::scenario::{
     Action, Manifest, ObjectName, PageEdit, ReplyBody, SayAction, Scenario, SentObject, ShapeAction,
     StoreAction, Target, Trigger, Version,
@@ -21,7 +21,7 @@ const CONTENT_BYTES_MAX: usize = 200 << 10;
 /// New target; `None` keeps a part of the old one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Retarget {
-    pub(super) resource: Option<&'static ApiResource>,
+    pub(super) resource: Option<KindRef>,
     pub(super) namespace: Option<String>,
 }
 
@@ -30,14 +30,14 @@ pub(super) struct Retarget {
 /// # Errors
 ///
 /// The fake does not serve it, or no valid object of it is known.
-pub(super) fn resource(text: &str) -> Result<&'static ApiResource, String> {
+pub(super) fn resource(text: &str) -> Result<KindRef, String> {
     let catalog = Catalog::of_scenarios(Version::default());
-    let mut served = catalog.kinds().iter().copied();
+    let mut served = catalog.kinds().iter();
     let kind = served
         .find(|kind| kind.qualified() == text && kind.is_stored())
         .ok_or("unknown resource; expected a name such as pods or deployments.apps")?;
     match sample::object(kind) {
-        Some(_) => Ok(kind),
+        Some(_) => Ok(kind.clone()),
         None => Err(format!("expected one of {}", sample::known().join(", "))),
     }
 }
@@ -56,6 +56,7 @@ impl Retarget {
             // With the same resource in another namespace objects are kept.
             kind: self
                 .resource
+                .as_ref()
                 .filter(|kind| !names(kind, &from.group, &from.plural)),
         };
         moving.fits(scenario)?;
@@ -87,12 +88,12 @@ impl Retarget {
 
     fn target(&self, from: &Target) -> Result<Target, String> {
         let mut to = from.clone();
-        let namespaced = self.resource.is_none_or(|kind| kind.namespaced);
-        if let Some(kind) = self.resource {
-            to.group = kind.group.to_owned();
-            to.version = kind.version.to_owned();
-            to.plural = kind.plural.to_owned();
-            to.kind = kind.kind.to_owned();
+        let namespaced = self.resource.as_ref().is_none_or(|kind| kind.namespaced);
+        if let Some(kind) = &self.resource {
+            to.group = kind.group.to_string();
+            to.version = kind.version.to_string();
+            to.plural = kind.plural.to_string();
+            to.kind = kind.kind.to_string();
         }
         to.namespace = match (&from.namespace, &self.namespace) {
             (Some(_), _) if !namespaced => None,
@@ -113,7 +114,7 @@ struct Moving<'s> {
     from: &'s Target,
     to: Target,
     /// New kind; `None`: the old one.
-    kind: Option<&'static ApiResource>,
+    kind: Option<&'s KindRef>,
 }
 
 impl Moving<'_> {
@@ -212,7 +213,7 @@ impl Moving<'_> {
         if let (Some(kind), Some(list)) = (self.kind, &mut edit.kind)
             && *list == format!("{}List", self.from.kind)
         {
-            kind.list_kind.clone_into(list);
+            *list = kind.list_kind.to_string();
         }
         Ok(())
     }
@@ -281,7 +282,7 @@ impl Moving<'_> {
         }
         let mut bare = object.clone();
         if let Some(kind) = self.kind {
-            bare["kind"] = kind.kind.into();
+            bare["kind"] = (*kind.kind).into();
             bare["apiVersion"] = kind.api_version().into();
         }
         Ok(bare)
@@ -327,7 +328,7 @@ impl Moving<'_> {
 }
 
 fn names(kind: &ApiResource, group: &str, plural: &str) -> bool {
-    (kind.group, kind.plural) == (group, plural)
+    kind.group == group && kind.plural == plural
 }
 
 fn applied(action: &Action) -> Option<&Vec<Manifest>> {

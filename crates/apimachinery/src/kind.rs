@@ -3,6 +3,10 @@
 //! The rows of the catalog are in `builtin-kinds`. No kind is named here.
 
 use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Weak};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,20 +28,48 @@ pub enum UnknownField {
     NotSupportedForType,
 }
 
-/// Field selector other than `metadata.name` and `metadata.namespace`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SelectableField {
-    /// Label in the request.
-    pub label: &'static str,
-    /// JSON pointer to the value.
-    pub pointer: &'static str,
-    /// JSON pointer to the value if there is none at `pointer`; empty: no fallback.
-    pub fallback: &'static str,
-    /// Value if the object has none.
-    pub default: &'static str,
+/// Text of a row: a literal of a built-in kind, or owned by the row of a custom resource.
+pub type Text = Cow<'static, str>;
+
+/// Names in a row, in order.
+#[derive(Debug, Clone)]
+pub enum Names {
+    /// Names of a built-in kind.
+    Literal(&'static [&'static str]),
+    /// Names in a definition, shared by the rows of its versions.
+    Shared(Arc<[String]>),
 }
 
-impl SelectableField {
+impl Names {
+    /// Returns the names.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let (literal, shared): (&[&str], &[String]) = match self {
+            Self::Literal(names) => (names, &[]),
+            Self::Shared(names) => (&[], names),
+        };
+        literal.iter().copied().chain(shared.iter().map(String::as_str))
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+}
+
+/// Field selector other than `metadata.name` and `metadata.namespace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelectableField<'a> {
+    /// Label in the request.
+    pub label: &'a str,
+    /// JSON pointer to the value.
+    pub pointer: &'a str,
+    /// JSON pointer to the value if there is none at `pointer`; empty: no fallback.
+    pub fallback: &'a str,
+    /// Value if the object has none.
+    pub default: &'a str,
+}
+
+impl SelectableField<'_> {
     /// Returns the value in `json`; `None` if it has none.
     pub(crate) fn value<'v>(&self, json: &'v Value) -> Option<&'v Value> {
         let at = |pointer: &str| json.pointer(pointer).filter(|value| !value.is_null());
@@ -47,6 +79,37 @@ impl SelectableField {
             fallback if is_empty && !fallback.is_empty() => at(fallback),
             _ => value,
         }
+    }
+}
+
+/// Field selectors of a kind, in order.
+#[derive(Debug)]
+pub enum SelectableFields {
+    /// Those of a built-in kind.
+    Literal(&'static [SelectableField<'static>]),
+    /// Label and JSON pointer of each of `selectableFields` in a definition.
+    Defined(Vec<(String, String)>),
+}
+
+impl SelectableFields {
+    /// Returns the fields.
+    pub fn iter(&self) -> impl Iterator<Item = SelectableField<'_>> {
+        let (literal, defined): (&[SelectableField<'_>], &[(String, String)]) = match self {
+            Self::Literal(fields) => (fields, &[]),
+            Self::Defined(fields) => (&[], fields),
+        };
+        let defined = defined.iter().map(|(label, pointer)| SelectableField {
+            label,
+            pointer,
+            fallback: "",
+            default: "",
+        });
+        literal.iter().copied().chain(defined)
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
     }
 }
 
@@ -79,25 +142,25 @@ pub enum NameRule {
 }
 
 /// JSON pointers of the `scale` subresource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scale {
     /// Desired replicas.
-    pub spec: &'static str,
+    pub spec: Text,
     /// Current replicas.
-    pub status: &'static str,
+    pub status: Text,
     /// Selector of the replicas.
     pub selector: ScaleSelector,
 }
 
 /// Format of the selector of a scaled object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScaleSelector {
     /// `LabelSelector` at this pointer.
-    Labels(&'static str),
+    Labels(Text),
     /// Map of labels at this pointer.
-    Map(&'static str),
+    Map(Text),
     /// Selector as text at this pointer.
-    Text(&'static str),
+    Text(Text),
     /// No selector.
     None,
 }
@@ -123,46 +186,55 @@ pub enum Review {
 
 /// Subresource, as in discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct Part<'a> {
     /// `status`.
     pub name: &'static str,
     /// Kind of its bodies.
-    pub kind: &'static str,
+    pub kind: &'a str,
     /// Group and version of that kind, if they differ from those of the object.
     pub group_version: Option<(&'static str, &'static str)>,
     /// Supported verbs.
     pub verbs: &'static [&'static str],
 }
 
+/// Definition of a custom resource, in one version.
+#[derive(Debug)]
+pub struct RowDefinition {
+    /// Digest of everything that its row is made of.
+    pub digest: [u8; 32],
+    /// Schema, columns and conversion; the type is known to the code that made the row.
+    pub content: Box<dyn Any + Send + Sync>,
+}
+
 /// One kind in one version.
 ///
-/// Rows are compared by identity: each exists once.
+/// A built-in row is only equal to itself. Rows of custom resources are equal if their definitions are.
 #[derive(Debug)]
 pub struct ApiResource {
     /// API group, empty for core.
-    pub group: &'static str,
+    pub group: Text,
     /// `v1`.
-    pub version: &'static str,
+    pub version: Text,
     /// `configmaps`.
-    pub plural: &'static str,
+    pub plural: Text,
     /// `configmap`.
-    pub singular: &'static str,
+    pub singular: Text,
     /// `ConfigMap`.
-    pub kind: &'static str,
+    pub kind: Text,
     /// `ConfigMapList`.
-    pub list_kind: &'static str,
+    pub list_kind: Text,
     /// `cm`.
-    pub short_names: &'static [&'static str],
+    pub short_names: Names,
     /// Categories for kubectl, such as `all`.
-    pub categories: &'static [&'static str],
+    pub categories: Names,
     /// Verbs for collections and objects, in the order of discovery.
     pub verbs: &'static [&'static str],
     /// Deprecation warning of every response; empty: none.
-    pub deprecation: &'static str,
+    pub deprecation: Text,
     /// First minor version that serves it.
     pub since: Version,
     /// Group and version of the row whose objects it shows in another representation; `None`: its own.
-    pub shows: Option<(&'static str, &'static str)>,
+    pub shows: Option<(Text, Text)>,
     /// Older version used for storage, and the minor version that ends this; `None` as the latter: no end.
     pub stored_as: Option<(&'static str, Option<Version>)>,
     /// Whether objects are namespaced.
@@ -178,7 +250,7 @@ pub struct ApiResource {
     /// `scale` subresource.
     pub scale: Option<Scale>,
     /// Other subresources in discovery. The router decides which of them are served.
-    pub parts: &'static [Part],
+    pub parts: &'static [Part<'static>],
     /// Type of review; `None`: not a review.
     pub review: Option<Review>,
     /// Whether `metadata.generation` counts changes of the spec.
@@ -191,7 +263,7 @@ pub struct ApiResource {
     /// Annotations of a zero value.
     pub zero_annotations: &'static [(&'static str, &'static str)],
     /// Supported field selectors other than name and namespace.
-    pub selectable: &'static [SelectableField],
+    pub selectable: SelectableFields,
     /// Error for other field selectors.
     pub unknown_field: UnknownField,
     /// What its deletion waits for.
@@ -209,17 +281,90 @@ pub struct ApiResource {
     /// Status of a new object as JSON text, whatever the request contains; empty: no status. `None`: the status in the
     /// request.
     pub first_status: Option<&'static str>,
-    /// Definition of a custom resource; its type is known to the code that made the row.
-    pub definition: Option<&'static (dyn Any + Send + Sync)>,
+    /// Definition of a custom resource.
+    pub definition: Option<RowDefinition>,
 }
 
 impl PartialEq for ApiResource {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
+            || match (&self.definition, &other.definition) {
+                (Some(one), Some(other)) => one.digest == other.digest,
+                (_, _) => false,
+            }
     }
 }
 
 impl Eq for ApiResource {}
+
+/// Shared reference to a row: to one of the built-in rows, which are static, or to a row of a custom resource, which is freed
+/// with the last reference.
+#[derive(Clone)]
+pub struct KindRef(Row);
+
+#[derive(Clone)]
+enum Row {
+    Builtin(&'static ApiResource),
+    Defined(Arc<ApiResource>),
+}
+
+impl PartialEq for KindRef {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for KindRef {}
+
+impl KindRef {
+    /// Returns the address of a built-in row; `None` for a row of a custom resource, whose address is used again after it is
+    /// freed.
+    pub fn builtin_address(&self) -> Option<usize> {
+        match &self.0 {
+            Row::Builtin(row) => Some(std::ptr::from_ref(*row).addr()),
+            Row::Defined(_) => None,
+        }
+    }
+
+    /// Returns a reference that does not keep the row of a custom resource; `None` for a built-in row, which is never freed.
+    pub fn downgrade(&self) -> Option<Weak<ApiResource>> {
+        match &self.0 {
+            Row::Builtin(_) => None,
+            Row::Defined(row) => Some(Arc::downgrade(row)),
+        }
+    }
+}
+
+impl From<&'static ApiResource> for KindRef {
+    /// Refers to a built-in row.
+    fn from(row: &'static ApiResource) -> Self {
+        Self(Row::Builtin(row))
+    }
+}
+
+impl From<ApiResource> for KindRef {
+    /// Shares a row of a custom resource.
+    fn from(row: ApiResource) -> Self {
+        Self(Row::Defined(Arc::new(row)))
+    }
+}
+
+impl Deref for KindRef {
+    type Target = ApiResource;
+
+    fn deref(&self) -> &ApiResource {
+        match &self.0 {
+            Row::Builtin(row) => row,
+            Row::Defined(row) => row,
+        }
+    }
+}
+
+impl fmt::Debug for KindRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
 
 /// Verbs of a resource whose objects are read and written as a whole.
 pub const ALL_VERBS: &[&str] = &[
@@ -249,8 +394,9 @@ const PART_VERBS: &[&str] = &["get", "patch", "update"];
 
 impl ApiResource {
     /// Returns the group and plural under which objects are stored: all versions of a resource share them.
-    pub fn storage(&self) -> (&'static str, &'static str) {
-        (self.shows.map_or(self.group, |(group, _)| group), self.plural)
+    pub fn storage(&self) -> (&str, &str) {
+        let group = self.shows.as_ref().map_or(&self.group, |(group, _)| group);
+        (group, &self.plural)
     }
 
     /// Returns whether its collections or objects support `verb`.
@@ -264,12 +410,12 @@ impl ApiResource {
     }
 
     /// Returns all subresources, in the order of discovery.
-    pub fn subresources(&self) -> Vec<Part> {
+    pub fn subresources(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
         if self.status {
             parts.push(Part {
                 name: "status",
-                kind: self.kind,
+                kind: &self.kind,
                 group_version: None,
                 verbs: PART_VERBS,
             });
@@ -296,7 +442,10 @@ impl ApiResource {
         if !self.is_stored() {
             return None;
         }
-        let (group, stored) = self.shows.unwrap_or((self.group, self.version));
+        let shown = self.shows.as_ref();
+        let (group, stored) = shown.map_or((&*self.group, &*self.version), |(group, version)| {
+            (&**group, &**version)
+        });
         let stored = match self.stored_as {
             Some((older, until)) if until.is_none_or(|until| version < until) => older,
             Some(_) | None => stored,
@@ -308,7 +457,7 @@ impl ApiResource {
     /// Returns the API version: `v1`, `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
-            self.version.to_owned()
+            self.version.clone().into_owned()
         } else {
             format!("{}/{}", self.group, self.version)
         }
@@ -323,7 +472,7 @@ impl ApiResource {
     /// Returns the resource as messages name it: `configmaps`, `deployments.apps`.
     pub fn qualified(&self) -> String {
         if self.group.is_empty() {
-            self.plural.to_owned()
+            self.plural.clone().into_owned()
         } else {
             format!("{}.{}", self.plural, self.group)
         }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::encode::{encode_json, encode_value};
 use super::texts::Texts;
 use crate::ObjectRef;
-use crate::kind::ApiResource;
+use crate::kind::{ApiResource, KindRef};
 use crate::representation::{MetaVersion, Representation, RowObject};
 
 /// Order of `metadata`'s keys for built-in kinds (`ObjectMeta` in apimachinery `meta/v1/types.go`).
@@ -55,7 +55,7 @@ const MAPS: [&str; 10] = [
 #[derive(Debug)]
 pub struct Stored {
     /// Kind of the object.
-    pub kind: &'static ApiResource,
+    pub kind: KindRef,
     /// `namespace/name`, or `name`.
     pub key: String,
     /// `metadata.uid`.
@@ -75,7 +75,7 @@ pub struct Stored {
 impl Stored {
     /// Returns the version that a write of `json` at `revision` stores. `json` has a `metadata.uid`, and a
     /// `metadata.resourceVersion` whose value is set here.
-    pub fn new(kind: &'static ApiResource, key: String, revision: u64, mut json: Value) -> Self {
+    pub fn new(kind: &KindRef, key: String, revision: u64, mut json: Value) -> Self {
         if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), Value::String(revision.to_string()));
         }
@@ -83,14 +83,14 @@ impl Stored {
     }
 
     /// Returns a version of `json` with its `metadata.resourceVersion` unchanged: the result of a dry run.
-    pub fn as_is(kind: &'static ApiResource, key: String, revision: u64, json: Value) -> Self {
+    pub fn as_is(kind: &KindRef, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
         let metadata = json.get("metadata");
         let metadata = |field| metadata.and_then(|metadata| metadata.get(field));
         let labels = metadata("labels").and_then(Value::as_object);
         let selectable = selectable(kind, &json);
         Self {
-            kind,
+            kind: kind.clone(),
             key,
             uid: metadata("uid")
                 .and_then(Value::as_str)
@@ -108,7 +108,7 @@ impl Stored {
     /// Returns a version from bytes that are already in the order of the wire, with this uid, revision and labels, and not
     /// marked for deletion.
     pub fn recorded(
-        kind: &'static ApiResource,
+        kind: &KindRef,
         key: String,
         uid: String,
         revision: u64,
@@ -122,7 +122,7 @@ impl Stored {
             selectable(kind, &json)
         };
         Self {
-            kind,
+            kind: kind.clone(),
             key,
             uid,
             revision,
@@ -136,7 +136,7 @@ impl Stored {
 
     /// Returns the same content under another revision, as in a DELETED event.
     pub fn at_revision(&self, revision: u64) -> Self {
-        Self::new(self.kind, self.key.clone(), revision, self.json())
+        Self::new(&self.kind, self.key.clone(), revision, self.json())
     }
 
     /// Returns the identity and version.
@@ -227,7 +227,7 @@ impl Stored {
         let encoded = self.encoded(form);
         if form == Representation::Full && !self.kind.custom {
             out.push(b'{');
-            out.extend_from_slice(&encoded[type_prefix(self.kind).len()..]);
+            out.extend_from_slice(&encoded[type_prefix(&self.kind).len()..]);
         } else {
             out.extend_from_slice(&encoded);
         }
@@ -339,7 +339,7 @@ pub fn canonical(kind: &ApiResource, json: Value) -> Value {
         return json;
     };
     drop_empty(object.get_mut("metadata"));
-    set_text(&mut object, "kind", kind.kind);
+    set_text(&mut object, "kind", &kind.kind);
     set_text(&mut object, "apiVersion", &kind.api_version());
     if kind.custom {
         let mut json = Value::Object(object);

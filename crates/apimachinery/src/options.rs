@@ -3,7 +3,7 @@
 //! Sources: Kubernetes API docs ("API concepts"), apimachinery `meta/v1` `ListOptions` and `GetOptions`.
 
 use crate::continue_token::ContinueToken;
-use crate::kind::ApiResource;
+use crate::kind::KindRef;
 pub use crate::representation::{MetaVersion, Representation, RowObject, TableOptions};
 use crate::selector::Selector;
 
@@ -11,7 +11,7 @@ use crate::selector::Selector;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
     /// Kind of the objects.
-    pub kind: &'static ApiResource,
+    pub kind: KindRef,
     /// `None`: all namespaces, or a cluster-scoped kind.
     pub namespace: Option<String>,
 }

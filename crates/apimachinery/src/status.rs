@@ -134,18 +134,18 @@ impl Status {
         // Validation runs on the stored version.
         let (group, _) = kind.storage();
         let what = if group.is_empty() {
-            kind.kind.to_owned()
+            kind.kind.to_string()
         } else {
             format!("{}.{group}", kind.kind)
         };
-        Self::invalid(&what, details_of(name, group, kind.kind), faults)
+        Self::invalid(&what, details_of(name, group, &kind.kind), faults)
     }
 
     /// 422: an incomplete review. The Status has neither kind nor name.
     pub fn invalid_review(kind: &ApiResource, faults: &[Cause]) -> Self {
         Self::invalid(
             &format!(".{}", kind.group),
-            details_of("", kind.group, ""),
+            details_of("", &kind.group, ""),
             faults,
         )
     }
@@ -155,7 +155,7 @@ impl Status {
         let zero = if version == Version::V1_33 { "0x0" } else { "0" };
         Self::invalid(
             &kind.qualified(),
-            details_of(name, kind.group, kind.plural),
+            details_of(name, &kind.group, &kind.plural),
             &[Cause {
                 reason: "FieldValueInvalid".to_owned(),
                 message: format!("Invalid value: {zero}: must be specified for an update"),
@@ -196,7 +196,7 @@ impl Status {
         )
         .with_details(Details {
             causes,
-            ..details_of(name, kind.group, kind.plural)
+            ..details_of(name, &kind.group, &kind.plural)
         })
     }
 
@@ -219,7 +219,7 @@ impl Status {
             "AlreadyExists",
             format!("{} \"{name}\" already exists", kind.qualified()),
         )
-        .with_details(details_of(name, kind.group, kind.plural))
+        .with_details(details_of(name, &kind.group, &kind.plural))
     }
 
     /// 409: all names generated from the prefix exist.
@@ -234,7 +234,7 @@ impl Status {
         )
         .with_details(Details {
             retry_after_seconds: 1,
-            ..details_of(name, kind.group, kind.plural)
+            ..details_of(name, &kind.group, &kind.plural)
         })
     }
 
@@ -248,7 +248,7 @@ impl Status {
                 kind.qualified()
             ),
         )
-        .with_details(details_of(name, kind.group, kind.plural))
+        .with_details(details_of(name, &kind.group, &kind.plural))
     }
 
     /// 429: the watch cache is being filled for `unready` so far. The delay grows with it, from 1 s to 30 s (apiserver
@@ -285,7 +285,7 @@ impl Status {
     pub fn not_bound(kind: &ApiResource, name: &str, why: &str) -> Self {
         let part = format!("{}/binding", kind.plural);
         let message = format!("Operation cannot be fulfilled on {part} \"{name}\": pod {name} {why}");
-        Self::new(409, "Conflict", message).with_details(details_of(name, kind.group, &part))
+        Self::new(409, "Conflict", message).with_details(details_of(name, &kind.group, &part))
     }
 
     /// 501: a resource or subresource (`what`) in discovery that this server does not implement.
@@ -308,7 +308,7 @@ impl Status {
     /// 409: a precondition of a deletion failed; named by its kind.
     pub fn precondition_failed(kind: &ApiResource, name: &str, why: &str) -> Self {
         let what = if kind.group.is_empty() {
-            kind.kind.to_owned()
+            kind.kind.to_string()
         } else {
             format!("{}.{}", kind.kind, kind.group)
         };
@@ -317,7 +317,7 @@ impl Status {
             "Conflict",
             format!("Operation cannot be fulfilled on {what} \"{name}\": {why}"),
         )
-        .with_details(details_of(name, kind.group, kind.kind))
+        .with_details(details_of(name, &kind.group, &kind.kind))
     }
 
     /// 413: a body or patch above its limit.
@@ -377,7 +377,7 @@ impl Status {
             "apiVersion": "v1",
             "metadata": {},
             "status": "Success",
-            "details": Details { uid: uid.to_owned(), ..details_of(name, kind.group, kind.plural) },
+            "details": Details { uid: uid.to_owned(), ..details_of(name, &kind.group, &kind.plural) },
         }))
     }
 
@@ -387,8 +387,8 @@ impl Status {
             let message = format!("{} \"{name}\" not found", kind.singular);
             return Self::new(404, "NotFound", message).with_details(details_of(
                 name,
-                kind.group,
-                kind.singular,
+                &kind.group,
+                &kind.singular,
             ));
         }
         Self::new(
@@ -396,7 +396,7 @@ impl Status {
             "NotFound",
             format!("{} \"{name}\" not found", kind.qualified()),
         )
-        .with_details(details_of(name, kind.group, kind.plural))
+        .with_details(details_of(name, &kind.group, &kind.plural))
     }
 
     /// 404: an unknown path below a group that the apiserver serves itself.
@@ -415,7 +415,7 @@ impl Status {
             "{verb} is not supported on resources of kind \"{}\"",
             kind.qualified()
         );
-        Self::new(405, "MethodNotAllowed", message).with_details(details_of("", kind.group, kind.plural))
+        Self::new(405, "MethodNotAllowed", message).with_details(details_of("", &kind.group, &kind.plural))
     }
 
     /// 405: the path exists, but not with this method.

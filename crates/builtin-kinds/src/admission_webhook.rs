@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use apimachinery::go_text;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::status::{Cause, Details, Status};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -115,11 +115,7 @@ impl Hook {
 
     /// Returns the kind in whose words the webhook is shown a request; `None`: it is not shown it. `equivalents`: other kinds
     /// that show the same objects.
-    pub fn selects(
-        &self,
-        request: &Request<'_>,
-        equivalents: &[&'static ApiResource],
-    ) -> Option<&'static ApiResource> {
+    pub fn selects<'k>(&self, request: &Request<'_>, equivalents: &'k [KindRef]) -> Option<&'k KindRef> {
         self.matching.selected(request, equivalents)
     }
 

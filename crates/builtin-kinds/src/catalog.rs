@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::Version;
-pub use apimachinery::kind::ApiResource;
+pub use apimachinery::kind::{ApiResource, KindRef};
 
 /// Groups of a stock apiserver, in the order of `/apis`, each with its versions, the preferred one first.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -38,84 +38,89 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the kind of `scale` subresources.
-pub fn scale() -> &'static ApiResource {
-    &builtin::SCALE
+pub fn scale() -> KindRef {
+    (&builtin::SCALE).into()
 }
 
 /// Returns the kind of requests for a token of a service account.
-pub fn token_request() -> &'static ApiResource {
-    &builtin::TOKEN_REQUEST
+pub fn token_request() -> KindRef {
+    (&builtin::TOKEN_REQUEST).into()
 }
 
 /// Returns the kind of requests to bind a pod to a node.
-pub fn binding() -> &'static ApiResource {
+pub fn binding() -> KindRef {
     builtin_core("bindings")
 }
 
 /// Returns the kind of requests to evict a pod.
-pub fn eviction() -> &'static ApiResource {
-    &builtin::EVICTION
+pub fn eviction() -> KindRef {
+    (&builtin::EVICTION).into()
 }
 
 /// Returns the kind of pods.
-pub fn pod() -> &'static ApiResource {
+pub fn pod() -> KindRef {
     builtin_core("pods")
 }
 
-fn builtin_core(plural: &str) -> &'static ApiResource {
+fn builtin_core(plural: &str) -> KindRef {
     builtin::rows()
         .find(|kind| kind.group.is_empty() && kind.plural == plural)
         .expect("the core group has the rows that are named here")
+        .into()
 }
 
 /// API group and its served versions, the preferred one first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct Group<'a> {
     /// Name of the group.
-    pub name: &'static str,
+    pub name: &'a str,
     /// Served versions.
-    pub versions: Vec<&'static str>,
+    pub versions: Vec<&'a str>,
 }
 
 /// The served kinds: built-in ones and custom resources.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    kinds: Vec<&'static ApiResource>,
+    kinds: Vec<KindRef>,
 }
 
 impl Catalog {
     /// Returns the kinds of a stock apiserver of this minor version.
     pub fn builtin(version: Version) -> Self {
         Self {
-            kinds: builtin::rows().filter(|kind| kind.since <= version).collect(),
+            kinds: builtin::rows()
+                .filter(|kind| kind.since <= version)
+                .map(KindRef::from)
+                .collect(),
         }
     }
 
     /// Returns the kinds in scenarios: the same, and `widgets.probe.example.com`, which need no definition there.
     pub fn of_scenarios(version: Version) -> Self {
         let mut catalog = Self::builtin(version);
-        catalog.kinds.push(&builtin::WIDGET);
+        catalog.kinds.push((&builtin::WIDGET).into());
         catalog
     }
 
     /// Returns the kind of this group and plural, in the stored version.
-    pub fn find(&self, group: &str, plural: &str) -> Option<&'static ApiResource> {
-        let mut kinds = self.kinds.iter().copied();
+    pub fn find(&self, group: &str, plural: &str) -> Option<&KindRef> {
+        let mut kinds = self.kinds.iter();
         kinds.find(|kind| {
-            kind.group == group && kind.plural == plural && kind.shows.is_none_or(|(of, _)| of != group)
+            let shows = kind.shows.as_ref();
+            kind.group == group && kind.plural == plural && shows.is_none_or(|(of, _)| of != group)
         })
     }
 
     /// Returns the kind of this group, version and plural.
-    pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&'static ApiResource> {
-        let mut kinds = self.kinds.iter().copied();
+    pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&KindRef> {
+        let mut kinds = self.kinds.iter();
         kinds.find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
     /// Returns the kind by `apiVersion` and `kind` of an object.
-    pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&'static ApiResource> {
+    pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&KindRef> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let mut kinds = self.kinds.iter().copied();
+        let mut kinds = self.kinds.iter();
         kinds.find(|known| known.group == group && known.version == version && known.kind == kind)
     }
 
@@ -125,17 +130,17 @@ impl Catalog {
     }
 
     /// Returns all kinds, built-in ones first.
-    pub fn kinds(&self) -> &[&'static ApiResource] {
+    pub fn kinds(&self) -> &[KindRef] {
         &self.kinds
     }
 
     /// Returns all groups except the core group, in the order of `/apis`.
-    pub fn groups(&self) -> Vec<Group> {
+    pub fn groups(&self) -> Vec<Group<'_>> {
         let serves = |name: &str, version: &str| {
             let mut kinds = self.kinds.iter();
             kinds.any(|kind| kind.group == name && kind.version == version)
         };
-        let mut groups: Vec<Group> = GROUPS
+        let mut groups: Vec<Group<'_>> = GROUPS
             .iter()
             .map(|&(name, versions)| Group {
                 name,
@@ -148,9 +153,9 @@ impl Catalog {
             .filter(|group| !group.versions.is_empty())
             .collect();
         let known = groups.len();
-        let mut custom: BTreeMap<&'static str, BTreeSet<&'static str>> = BTreeMap::new();
+        let mut custom: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for kind in self.kinds.iter().filter(|kind| kind.custom) {
-            custom.entry(kind.group).or_default().insert(kind.version);
+            custom.entry(&kind.group).or_default().insert(&kind.version);
         }
         for (name, versions) in custom {
             let versions = versions.into_iter();
@@ -174,10 +179,16 @@ impl Catalog {
     }
 
     /// Replaces the served versions of a custom resource; without versions it is no longer served.
-    pub fn define(&mut self, group: &str, plural: &str, versions: &[&'static ApiResource]) {
-        self.kinds
-            .retain(|kind| !(kind.custom && kind.group == group && kind.plural == plural));
-        self.kinds.extend_from_slice(versions);
+    ///
+    /// A row that is equal to one that was served does not replace it, so that it keeps the rules that were compiled.
+    pub fn define(&mut self, group: &str, plural: &str, versions: &[KindRef]) {
+        let defined = |kind: &mut KindRef| kind.custom && kind.group == group && kind.plural == plural;
+        let before: Vec<KindRef> = self.kinds.extract_if(.., defined).collect();
+        let served = versions.iter().map(|version| {
+            let same = before.iter().find(|kind| *kind == version);
+            same.unwrap_or(version).clone()
+        });
+        self.kinds.extend(served);
     }
 }
 

@@ -92,10 +92,10 @@ impl Columns {
         if kind.custom {
             return Self::custom(kind, version);
         }
-        let heads = recorded(kind.group, kind.plural, version);
+        let heads = recorded(&kind.group, &kind.plural, version);
         let rule = rules::RULES
             .iter()
-            .find(|(group, plural, _)| (*group, *plural) == (kind.group, kind.plural));
+            .find(|(group, plural, _)| *group == kind.group && *plural == kind.plural);
         match (heads, rule) {
             (Some(heads), Some((_, _, cells))) => {
                 // Older versions had columns that were removed since.
@@ -180,7 +180,7 @@ impl Columns {
 
     /// Returns the `conditions` of a row as JSON; `None`, as for most rows.
     pub fn conditions(kind: &ApiResource, row: &Row<'_>) -> Option<Value> {
-        ((kind.group, kind.plural) == ("", "pods")).then(|| pods::conditions(row))?
+        (kind.group.is_empty() && kind.plural == "pods").then(|| pods::conditions(row))?
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use apimachinery::Version;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::object::{Stored, canonical};
 use serde_json::{Map, Value};
 
@@ -29,15 +29,15 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
 
 /// Returns the object as this kind. An object written under an earlier definition is decoded with the current one, as from
 /// etcd.
-pub fn as_kind(object: &Arc<Stored>, kind: &'static ApiResource) -> Arc<Stored> {
-    if object.kind == kind {
+pub fn as_kind(object: &Arc<Stored>, kind: &KindRef) -> Arc<Stored> {
+    if object.kind == *kind {
         return Arc::clone(object);
     }
     Arc::new(converted(object, kind))
 }
 
 /// Returns the object as this kind, unshared.
-pub fn converted(object: &Stored, kind: &'static ApiResource) -> Stored {
+pub fn converted(object: &Stored, kind: &KindRef) -> Stored {
     let mut json = object.json();
     if object.kind.group != kind.group && kind.kind == "Event" {
         json = event(json, kind);
@@ -62,15 +62,15 @@ pub fn converted(object: &Stored, kind: &'static ApiResource) -> Stored {
 
 /// Returns whether another version of the group, with other fields, is the stored one.
 fn is_converted(kind: &ApiResource) -> bool {
-    !kind.custom && kind.shows.is_some_and(|(group, _)| group == kind.group)
+    !kind.custom && kind.shows.as_ref().is_some_and(|(group, _)| *group == kind.group)
 }
 
 /// Returns the kind in whose version the objects of `kind` are stored.
-pub fn in_storage(kind: &'static ApiResource, catalog: &Catalog) -> &'static ApiResource {
+pub fn in_storage(kind: &KindRef, catalog: &Catalog) -> KindRef {
     let stored = catalog
-        .find(kind.group, kind.plural)
+        .find(&kind.group, &kind.plural)
         .filter(|_| is_converted(kind));
-    stored.unwrap_or(kind)
+    stored.unwrap_or(kind).clone()
 }
 
 /// Converts an object of `kind` to the stored version, from which tables are printed.

@@ -5,12 +5,12 @@
 //! Source: "Extend the Kubernetes API with CustomResourceDefinitions" in the documentation; apiextensions
 //! `apis/apiextensions/v1/types.go`, `registry/customresource/strategy.go`.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use apimachinery::Version;
 use apimachinery::kind::{
-    ApiResource, Deletion, NameRule, Scale, ScaleSelector, SelectableField, UnknownField,
+    ApiResource, Deletion, KindRef, NameRule, Names, RowDefinition, Scale, ScaleSelector, SelectableFields,
+    Text, UnknownField,
 };
 use apimachinery::status::Cause;
 use apimachinery::write::Subresource;
@@ -51,7 +51,7 @@ pub struct Definition {
     /// The schema of the version that is stored; `None`: this one.
     stored: Option<Arc<Schema>>,
     /// The version that is stored; `None`: this one.
-    pub storage: Option<&'static ApiResource>,
+    pub storage: Option<KindRef>,
     /// The webhook that converts to this version.
     pub conversion: Option<Conversion>,
 }
@@ -75,8 +75,8 @@ pub struct PrinterColumn {
 
 impl Definition {
     /// That of a custom resource; `None` for a built-in kind.
-    pub fn of(kind: &ApiResource) -> Option<&'static Self> {
-        kind.definition?.downcast_ref()
+    pub fn of(kind: &ApiResource) -> Option<&Self> {
+        kind.definition.as_ref()?.content.downcast_ref()
     }
 
     /// Takes out of an object what its schema does not know, gives the paths of that, and sets what has a default.
@@ -138,10 +138,7 @@ impl Definition {
 ///
 /// # Errors
 /// What is wrong with it, each with its field, in the server's words.
-pub fn established(
-    manifest: &Value,
-    others: &[Value],
-) -> Result<(Value, Vec<&'static ApiResource>), Vec<String>> {
+pub fn established(manifest: &Value, others: &[Value]) -> Result<(Value, Vec<KindRef>), Vec<String>> {
     let mut definition = prepared(manifest.clone(), None);
     let faults = check::faults(&definition);
     if !faults.is_empty() {
@@ -226,8 +223,8 @@ pub fn rule_faults(kind: &ApiResource, object: &Value, old: Option<&Value>) -> F
 
 /// A scale needs numbers that are counts.
 fn replica_faults(kind: &ApiResource, object: &Value) -> Option<Cause> {
-    let scale = kind.scale?;
-    let value = object.pointer(scale.spec)?;
+    let scale = kind.scale.as_ref()?;
+    let value = object.pointer(&scale.spec)?;
     let field = scale.spec.replace('/', ".");
     let message = match value.as_i64() {
         Some(0..) => return None,
@@ -274,8 +271,8 @@ pub fn terminating(definition: &Value) -> bool {
 }
 
 /// The rows of a definition: one for each version that is served, none before its names are accepted and it is
-/// established. The same definition always gives the same rows.
-pub fn rows(definition: &Value) -> Vec<&'static ApiResource> {
+/// established. Rows of the same definition are equal.
+pub fn rows(definition: &Value) -> Vec<KindRef> {
     if !names::is_true(definition, "Established") {
         return Vec::new();
     }
@@ -283,7 +280,7 @@ pub fn rows(definition: &Value) -> Vec<&'static ApiResource> {
     let versions = versions.map(Vec::as_slice).unwrap_or_default();
     let stored = versions.iter().find(|version| version["storage"] == true);
     let names = &definition["status"]["acceptedNames"];
-    let common = Common::new(json!({
+    let mut common = Common::new(json!({
         "group": definition["spec"]["group"],
         "scope": definition["spec"]["scope"],
         "names": names,
@@ -296,76 +293,59 @@ pub fn rows(definition: &Value) -> Vec<&'static ApiResource> {
         "name": definition["metadata"]["name"],
         "conversion": definition["spec"]["conversion"],
     }));
-    if let Some(stored) = stored.filter(|_| versions.len() > 1) {
-        let row = interned(&common, stored);
-        // Nobody else knows it.
-        let _ = common.storage.set(row);
-    }
+    let stored = stored.filter(|_| versions.len() > 1);
+    common.storage = stored.map(|version| row(&common, version));
     let served = versions.iter().filter(|version| version["served"] == true);
-    served.map(|version| interned(&common, version)).collect()
+    let rows = served.map(|version| match (&common.storage, stored) {
+        (Some(row), Some(stored)) if std::ptr::eq(stored, version) => row.clone(),
+        (_, _) => row(&common, version),
+    });
+    rows.collect()
 }
 
 /// What a definition says of all its versions.
 struct Common {
     said: Value,
     /// The schema of the version that is stored; one for all versions.
-    stored: OnceLock<Arc<Schema>>,
+    stored: Arc<Schema>,
     /// The row of that version, which need not be served.
-    storage: OnceLock<&'static ApiResource>,
-    /// Stands for it among [`interned`] rows: its length must not count once a version.
+    storage: Option<KindRef>,
+    /// Stands for it in the digests of the rows: its length must not count once a version.
     digest: String,
-    short_names: &'static [&'static str],
-    categories: &'static [&'static str],
+    short_names: Names,
+    categories: Names,
 }
 
 impl Common {
     fn new(said: Value) -> Self {
+        let names = |json| Names::Shared(structural::texts(json).into());
         Self {
             digest: STANDARD.encode(Sha256::digest(said.to_string())),
-            short_names: lasting_list(&said["names"]["shortNames"]),
-            categories: lasting_list(&said["names"]["categories"]),
-            stored: OnceLock::new(),
-            storage: OnceLock::new(),
+            short_names: names(&said["names"]["shortNames"]),
+            categories: names(&said["names"]["categories"]),
+            stored: Arc::new(Schema::read(&said["storedSchema"])),
+            storage: None,
             said,
         }
     }
 }
 
-/// The one row of what a definition says of a version. Rows are for ever, so that requests and watches can hold them;
-/// there is one for each definition that was ever different.
-fn interned(common: &Common, version: &Value) -> &'static ApiResource {
-    static KNOWN: Mutex<BTreeMap<String, &'static ApiResource>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = format!("{}{version}", common.digest);
-    if let Some(kind) = known.get(&key) {
-        return kind;
-    }
-    let kind: &'static ApiResource = Box::leak(Box::new(row(common, version)));
-    known.insert(key, kind);
-    kind
-}
-
-fn row(common: &Common, version: &Value) -> ApiResource {
+/// The row of what a definition says of a version.
+fn row(common: &Common, version: &Value) -> KindRef {
     let said = &common.said;
+    let is_stored = said["stored"] == version["name"];
     let names = &said["names"];
-    let (group, kind) = (lasting(&said["group"]), lasting(&names["kind"]));
+    let (group, kind) = (text(&said["group"]), text(&names["kind"]));
     let has_status = version["subresources"]["status"].is_object();
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
     let selectable = selectable.filter_map(|field| {
         let path = field["jsonPath"].as_str()?;
-        Some(SelectableField {
-            label: leaked(path.trim_start_matches('.')),
-            pointer: leaked(&pointer(path)),
-            fallback: "",
-            default: "",
-        })
+        Some((path.trim_start_matches('.').to_owned(), pointer(path)))
     });
     let schema = version["schema"]["openAPIV3Schema"].clone();
-    let is_stored = said["stored"] == version["name"];
-    let stored = || Arc::new(Schema::read(&said["storedSchema"]));
     let definition = Definition {
-        stored: (!is_stored).then(|| Arc::clone(common.stored.get_or_init(stored))),
-        storage: common.storage.get().copied().filter(|_| !is_stored),
+        stored: (!is_stored).then(|| Arc::clone(&common.stored)),
+        storage: common.storage.clone().filter(|_| !is_stored),
         conversion: Conversion::read(
             said["name"].as_str().unwrap_or_default().to_owned(),
             &said["conversion"],
@@ -374,23 +354,23 @@ fn row(common: &Common, version: &Value) -> ApiResource {
         structural: Schema::read(&schema),
         schema,
     };
-    ApiResource {
+    let row = ApiResource {
+        deprecation: deprecation(&group, &kind, version, &said["newest"]),
+        shows: (!is_stored).then(|| (group.clone(), text(&said["stored"]))),
         group,
-        version: lasting(&version["name"]),
-        plural: lasting(&names["plural"]),
-        singular: lasting(&names["singular"]),
+        version: text(&version["name"]),
+        plural: text(&names["plural"]),
+        singular: text(&names["singular"]),
         kind,
-        list_kind: lasting(&names["listKind"]),
-        short_names: common.short_names,
-        categories: common.categories,
+        list_kind: text(&names["listKind"]),
+        short_names: common.short_names.clone(),
+        categories: common.categories.clone(),
         verbs: if said["terminating"] == true {
             LAST_VERBS
         } else {
             VERBS
         },
-        deprecation: deprecation(group, kind, version, &said["newest"]),
         since: Version::V1_33,
-        shows: (!is_stored).then(|| (group, lasting(&said["stored"]))),
         stored_as: None,
         namespaced: said["scope"] == "Namespaced",
         custom: true,
@@ -404,7 +384,7 @@ fn row(common: &Common, version: &Value) -> ApiResource {
         fields: &["spec", "status"],
         zero: "",
         zero_annotations: &[],
-        selectable: Vec::leak(selectable.collect()),
+        selectable: SelectableFields::Defined(selectable.collect()),
         unknown_field: UnknownField::NotSupported,
         deletion: Deletion::AtOnce,
         orphans: false,
@@ -413,8 +393,12 @@ fn row(common: &Common, version: &Value) -> ApiResource {
         unconditional_update: false,
         names: NameRule::Subdomain,
         first_status: has_status.then_some(""),
-        definition: Some(Box::leak(Box::new(definition))),
-    }
+        definition: Some(RowDefinition {
+            digest: Sha256::digest(format!("{}{version}", common.digest)).into(),
+            content: Box::new(definition),
+        }),
+    };
+    row.into()
 }
 
 /// The first version that should be used.
@@ -427,16 +411,16 @@ fn newest(versions: &[Value]) -> Option<&str> {
 }
 
 /// What requests for a version are warned of.
-fn deprecation(group: &str, kind: &str, version: &Value, newest: &Value) -> &'static str {
+fn deprecation(group: &str, kind: &str, version: &Value, newest: &Value) -> Text {
     let name = version["name"].as_str().unwrap_or_default();
     let newer = newest.as_str().filter(|newest| by_age(newest, name).is_lt());
     match (version["deprecationWarning"].as_str(), newer) {
-        _ if version["deprecated"] != true => "",
-        (Some(warning), _) => leaked(warning),
-        (None, Some(newer)) => leaked(&format!(
-            "{group}/{name} {kind} is deprecated; use {group}/{newer} {kind}"
-        )),
-        (None, None) => leaked(&format!("{group}/{name} {kind} is deprecated")),
+        _ if version["deprecated"] != true => Text::Borrowed(""),
+        (Some(warning), _) => warning.to_owned().into(),
+        (None, Some(newer)) => {
+            format!("{group}/{name} {kind} is deprecated; use {group}/{newer} {kind}").into()
+        }
+        (None, None) => format!("{group}/{name} {kind} is deprecated").into(),
     }
 }
 
@@ -461,7 +445,7 @@ fn columns(json: &Value) -> Vec<PrinterColumn> {
 }
 
 fn scale(json: &Value) -> Option<Scale> {
-    let path = |name: &str| json[name].as_str().map(|path| leaked(&pointer(path)));
+    let path = |name: &str| json[name].as_str().map(|path| Text::Owned(pointer(path)));
     Some(Scale {
         spec: path("specReplicasPath")?,
         status: path("statusReplicasPath")?,
@@ -477,23 +461,6 @@ fn pointer(path: &str) -> String {
         .collect()
 }
 
-fn leaked(text: &str) -> &'static str {
-    Box::leak(text.to_owned().into_boxed_str())
-}
-
-fn lasting(json: &Value) -> &'static str {
-    leaked(json.as_str().unwrap_or_default())
-}
-
-/// The texts of a list; the same list is kept once.
-fn lasting_list(json: &Value) -> &'static [&'static str] {
-    static KNOWN: Mutex<BTreeMap<Vec<String>, &'static [&'static str]>> = Mutex::new(BTreeMap::new());
-    let listed = structural::texts(json);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(kept) = known.get(&listed) {
-        return kept;
-    }
-    let kept: &'static [&'static str] = Vec::leak(listed.iter().map(|text| leaked(text)).collect());
-    known.insert(listed, kept);
-    kept
+fn text(json: &Value) -> Text {
+    json.as_str().unwrap_or_default().to_owned().into()
 }

@@ -16,9 +16,9 @@ use super::catalog;
 ///
 /// 500 for a custom resource without desired replicas; 404 for a kind without `scale`.
 pub fn of(object: &Stored) -> Result<Stored, Status> {
-    let json = shown(object.kind, &object.json())?;
+    let json = shown(&object.kind, &object.json())?;
     Ok(Stored::as_is(
-        catalog::scale(),
+        &catalog::scale(),
         object.key.clone(),
         object.revision,
         json,
@@ -27,12 +27,12 @@ pub fn of(object: &Stored) -> Result<Stored, Status> {
 
 /// Returns the Scale as JSON, in the order of the wire. Errors as for [`of`].
 pub fn shown(kind: &ApiResource, object: &Value) -> Result<Value, Status> {
-    let scale = kind.scale.ok_or_else(Status::unknown_path)?;
-    let wanted = object.pointer(scale.spec).and_then(Value::as_i64);
+    let scale = kind.scale.as_ref().ok_or_else(Status::unknown_path)?;
+    let wanted = object.pointer(&scale.spec).and_then(Value::as_i64);
     let Some(wanted) = wanted.or((!kind.custom).then_some(1)) else {
         return Err(Status::internal_error(&format!(
             "the spec replicas field \"{}\" does not exist",
-            path(scale.spec)
+            path(&scale.spec)
         )));
     };
     let mut metadata = Map::new();
@@ -46,7 +46,7 @@ pub fn shown(kind: &ApiResource, object: &Value) -> Result<Value, Status> {
         spec.insert("replicas".to_owned(), wanted.into());
     }
     let mut status = Map::new();
-    let there = object.pointer(scale.status).and_then(Value::as_i64);
+    let there = object.pointer(&scale.status).and_then(Value::as_i64);
     status.insert("replicas".to_owned(), there.unwrap_or(0).into());
     let selector = selector(scale, object);
     if !selector.is_empty() {
@@ -62,7 +62,7 @@ pub fn shown(kind: &ApiResource, object: &Value) -> Result<Value, Status> {
 }
 
 /// Sets the desired replicas of an object.
-pub fn set(scale: Scale, object: &mut Value, replicas: i64) {
+pub fn set(scale: &Scale, object: &mut Value, replicas: i64) {
     let mut here = object;
     for name in scale.spec.split('/').skip(1) {
         if !here.is_object() {
@@ -78,9 +78,9 @@ pub fn path(pointer: &str) -> String {
     pointer.replace('/', ".")
 }
 
-fn selector(scale: Scale, object: &Value) -> String {
+fn selector(scale: &Scale, object: &Value) -> String {
     let at = |pointer: &str| object.pointer(pointer).unwrap_or(&Value::Null);
-    match scale.selector {
+    match &scale.selector {
         ScaleSelector::None => String::new(),
         ScaleSelector::Text(pointer) => at(pointer).as_str().unwrap_or_default().to_owned(),
         ScaleSelector::Map(pointer) => joined(labels(at(pointer))),
@@ -150,8 +150,9 @@ mod tests {
     fn selectors_are_formatted_as_text(#[case] selector: Value, #[case] text: &str) {
         let kind = Catalog::builtin(Version::V1_36)
             .find("apps", "deployments")
+            .cloned()
             .unwrap();
-        let shown = shown(kind, &json!({ "spec": { "selector": selector, "replicas": 2 } })).unwrap();
+        let shown = shown(&kind, &json!({ "spec": { "selector": selector, "replicas": 2 } })).unwrap();
         assert_eq!(shown["spec"]["replicas"], 2);
         assert_eq!(shown["status"]["selector"].as_str().unwrap_or_default(), text);
     }

@@ -69,7 +69,7 @@ pub enum Shape {
 impl Schema {
     /// Returns the schema of a built-in kind; `None` if this version does not publish it.
     pub fn of_builtin(kind: &ApiResource, version: Version) -> Option<&'static Self> {
-        let group = match kind.group {
+        let group = match &*kind.group {
             "" => "core",
             group => group.split('.').next().unwrap_or(group),
         };
@@ -80,7 +80,7 @@ impl Schema {
         ]
         .iter()
         .find_map(|origin| {
-            let name = [*origin, group, kind.version, kind.kind].join(".");
+            let name = [*origin, group, &kind.version, &kind.kind].join(".");
             definition(version, &name)
         })
     }

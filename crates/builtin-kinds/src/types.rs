@@ -30,8 +30,9 @@ pub use read::{Reading, conform, duplicates, read_named, read_text, read_tree, r
 /// The parsed table.
 #[derive(Debug)]
 struct Types {
-    /// By Kind, group and version: the most distinctive part is compared first.
-    kinds: BTreeMap<(&'static str, &'static str, &'static str), Root>,
+    /// Index of the root by Kind, group and version: the most distinctive part is compared first.
+    kinds: BTreeMap<(&'static str, &'static str, &'static str), usize>,
+    roots: Vec<Root>,
     structs: Vec<Struct>,
 }
 
@@ -138,7 +139,9 @@ fn root(kind: &ApiResource) -> Option<&'static Root> {
     if kind.custom {
         return None;
     }
-    types().kinds.get(&(kind.kind, kind.group, kind.version))
+    let types = types();
+    let index = types.kinds.get(&(&*kind.kind, &*kind.group, &*kind.version))?;
+    types.roots.get(*index)
 }
 
 /// Returns the struct of this name.
@@ -237,6 +240,7 @@ fn read(text: &'static str) -> Types {
         .collect();
     let mut types = Types {
         kinds: BTreeMap::new(),
+        roots: Vec::new(),
         structs: Vec::with_capacity(names.len()),
     };
     for line in text.lines() {
@@ -250,7 +254,8 @@ fn read(text: &'static str) -> Types {
                     index: names[name],
                     zeros: Default::default(),
                 };
-                types.kinds.insert((kind, group, version), root);
+                types.kinds.insert((kind, group, version), types.roots.len());
+                types.roots.push(root);
             }
             Some("struct") => types.structs.push(Struct {
                 name: words.next().expect("a struct has a name"),

@@ -40,11 +40,11 @@ pub const KINDS: [(&str, &str, &str); 4] = [
 
 /// Returns the warnings for an object of this kind; none if the fake evaluates it as kube-apiserver does.
 pub fn warnings(kind: &ApiResource, object: &Value) -> Vec<String> {
-    let is_of = |(group, name, _): &&(&str, &str, &str)| (*group, *name) == (kind.group, kind.kind);
+    let is_of = |(group, name, _): &&(&str, &str, &str)| *group == kind.group && *name == kind.kind;
     let known = KINDS.iter().find(is_of);
     let known =
         known.map(|(_, name, effect)| format!("{PREFIX}{name} is stored and never evaluated: {effect}"));
-    let is_policy = (kind.group, kind.kind) == ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy");
+    let is_policy = kind.group == "admissionregistration.k8s.io" && kind.kind == "ValidatingAdmissionPolicy";
     let missing = match kind.defines || is_policy {
         true => missing(&object["spec"]),
         false => BTreeSet::new(),

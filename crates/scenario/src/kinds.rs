@@ -2,7 +2,7 @@
 //! CustomResourceDefinitions. Defined by the model's catalog.
 
 use apimachinery::Version;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::crd;
 use serde_json::Value;
@@ -55,44 +55,41 @@ impl Kinds {
     pub(crate) fn define(&mut self, manifest: &Value) -> Result<(), Vec<String>> {
         let (accepted, rows) = crd::established(manifest, &self.definitions)?;
         if let Some(kind) = rows.first() {
-            self.catalog.define(kind.group, kind.plural, &rows);
+            self.catalog.define(&kind.group, &kind.plural, &rows);
         }
         self.definitions.push(accepted);
         Ok(())
     }
 
     /// Returns all kinds.
-    pub(crate) fn all(&self) -> &[&'static ApiResource] {
+    pub(crate) fn all(&self) -> &[KindRef] {
         self.catalog.kinds()
     }
 
     /// Returns the kind of this group and plural, in its storage version.
-    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<&'static ApiResource> {
-        self.catalog.find(group, plural)
+    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<KindRef> {
+        self.catalog.find(group, plural).cloned()
     }
 
     /// Returns the kind of a target's resource (`configmaps`, `widgets.probe.example.com`); for a custom resource in
     /// its storage version.
-    pub(crate) fn by_resource(&self, resource: &str) -> Option<&'static ApiResource> {
-        let mut named = self
-            .all()
-            .iter()
-            .copied()
-            .filter(|kind| kind.qualified() == resource);
+    pub(crate) fn by_resource(&self, resource: &str) -> Option<KindRef> {
+        let mut named = self.all().iter().filter(|kind| kind.qualified() == resource);
         let first = named.clone().next();
-        named.find(|kind| !kind.custom || kind.shows.is_none()).or(first)
+        let stored = named.find(|kind| !kind.custom || kind.shows.is_none());
+        stored.or(first).cloned()
     }
 
     /// Returns the kind of a manifest.
-    pub(crate) fn by_api_version(&self, api_version: &str, kind: &str) -> Option<&'static ApiResource> {
-        self.catalog.find_kind(api_version, kind)
+    pub(crate) fn by_api_version(&self, api_version: &str, kind: &str) -> Option<KindRef> {
+        self.catalog.find_kind(api_version, kind).cloned()
     }
 
     /// Returns the kind of a short form.
-    pub(crate) fn by_word(&self, word: &str) -> Option<&'static ApiResource> {
+    pub(crate) fn by_word(&self, word: &str) -> Option<KindRef> {
         let known = SHORT_WORDS.contains(&word);
-        let mut kinds = self.all().iter().copied();
-        kinds.find(|kind| known && kind.singular == word)
+        let mut kinds = self.all().iter();
+        kinds.find(|kind| known && kind.singular == word).cloned()
     }
 }
 

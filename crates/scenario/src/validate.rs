@@ -20,7 +20,7 @@ mod world;
 use std::path::Path;
 
 use apimachinery::Version;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 
 use self::names::Names;
 use self::reach::Reach;
@@ -59,7 +59,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     let server = file.server.map(|server| v.server(&server)).unwrap_or_default();
     let client = file
         .client
-        .map(|client| v.client(&client, kind))
+        .map(|client| v.client(&client, &kind))
         .unwrap_or_default();
 
     v.names.collect(&file.objects, &file.steps, &file.expect);
@@ -220,17 +220,14 @@ impl Validator<'_> {
         refs.into_iter().map(|reference| reference.value).collect()
     }
 
-    fn target(
-        &mut self,
-        target: Option<At<super::read::First<raw::Target>>>,
-    ) -> (Target, &'static ApiResource) {
+    fn target(&mut self, target: Option<At<super::read::First<raw::Target>>>) -> (Target, KindRef) {
         let target = target.map(|target| target.value.0);
         let resource = target.as_ref().and_then(|target| target.resource.as_ref());
         let info = match resource {
             None => None,
             Some(resource) => self.resource(resource),
         };
-        let info = info.unwrap_or(self.kinds.all()[0]);
+        let info = info.unwrap_or_else(|| self.kinds.all()[0].clone());
         let namespace = match target.as_ref().and_then(|target| target.namespace.as_ref()) {
             Some(namespace) if !info.namespaced => {
                 self.problem(
@@ -250,17 +247,17 @@ impl Validator<'_> {
             None => None,
         };
         let target = Target {
-            group: info.group.to_owned(),
-            version: info.version.to_owned(),
-            plural: info.plural.to_owned(),
-            kind: info.kind.to_owned(),
+            group: info.group.to_string(),
+            version: info.version.to_string(),
+            plural: info.plural.to_string(),
+            kind: info.kind.to_string(),
             namespace,
         };
         (target, info)
     }
 
     /// Returns the kind of a resource name.
-    fn resource(&mut self, resource: &At<String>) -> Option<&'static ApiResource> {
+    fn resource(&mut self, resource: &At<String>) -> Option<KindRef> {
         let known = self.kinds.by_resource(&resource.value);
         if known.is_none() {
             let resources: Vec<String> = self.kinds.all().iter().map(|kind| kind.qualified()).collect();

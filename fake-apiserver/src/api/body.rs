@@ -85,10 +85,10 @@ pub(super) fn object(
     let (api_version, sent_kind) = (sent("apiVersion"), sent("kind"));
     let shown_version = match api_version.rsplit('/').next() {
         Some(version) if !version.is_empty() => version,
-        Some(_) | None => kind.version,
+        Some(_) | None => &kind.version,
     };
     let cannot = |as_kind: &str, why: &str| {
-        let as_kind = if as_kind.is_empty() { kind.kind } else { as_kind };
+        let as_kind = if as_kind.is_empty() { &*kind.kind } else { as_kind };
         Status::bad_request(format!(
             "{as_kind} in version \"{shown_version}\" cannot be handled as a {}: {why}",
             kind.kind

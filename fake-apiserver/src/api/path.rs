@@ -3,7 +3,7 @@
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::path::{ResourcePath, decoded_path};
 use builtin_kinds::catalog::Catalog;
 
@@ -14,14 +14,14 @@ use super::document::{Discovery, Document};
 pub(super) enum Route {
     /// A collection.
     Collection {
-        kind: &'static ApiResource,
+        kind: KindRef,
         namespace: Option<String>,
         /// Below the deprecated `/watch/` prefix.
         watch: bool,
     },
     /// An object, or a subresource of it.
     Object {
-        kind: &'static ApiResource,
+        kind: KindRef,
         namespace: Option<String>,
         name: String,
         subresource: Option<String>,
@@ -30,7 +30,7 @@ pub(super) enum Route {
     },
     /// A resource in discovery that is not stored: reviews, bindings, component statuses.
     Unstored {
-        kind: &'static ApiResource,
+        kind: KindRef,
         namespace: Option<String>,
         /// `None`: the collection.
         name: Option<String>,
@@ -40,7 +40,7 @@ pub(super) enum Route {
     /// An object whose name or namespace is empty in the path: rejected with this text.
     Incomplete(&'static str),
     /// A subresource of a custom object whose name is empty in the path.
-    Nameless(&'static ApiResource),
+    Nameless(KindRef),
     /// No target, below a group of the apiserver itself: rejected with a Status.
     Unknown,
     /// No target: rejected with plain text.
@@ -120,7 +120,7 @@ fn below_version(path: &ResourcePath<'_>, catalog: &Catalog) -> Route {
         // subresource.
         !path.continues || known && part == "proxy" || kind.custom && !known
     };
-    let Some(kind) = found.filter(|kind| is_known && ends(kind)) else {
+    let Some(kind) = found.filter(|kind| is_known && ends(kind)).cloned() else {
         return unknown(group, catalog);
     };
     let whole = path.is_collection();

@@ -22,7 +22,7 @@ pub(super) fn object(body: &[u8], kind: &ApiResource) -> Result<Value, String> {
     let (mut object, message) = opened(body)?;
     if object
         .get("kind")
-        .is_none_or(|sent| sent == kind.kind || sent == "")
+        .is_none_or(|sent| sent == &*kind.kind || sent == "")
     {
         object.extend(types::from_protobuf(kind, &message)?);
     }

@@ -57,7 +57,7 @@ pub(super) fn read_collection(
     let query = query_pairs(&request.query);
     let mut options = ListOptions::read(&query).map_err(Status::bad_request)?;
     let watch = watch_path || options.watch;
-    let kind = collection.kind;
+    let kind = &collection.kind;
     let shape = if watch { Shape::Watch } else { Shape::List };
     let form = accept::form(request, shape, kind)?;
     let selector = selector(&options)?;
@@ -134,7 +134,7 @@ pub(super) fn read_object(
     scale: bool,
 ) -> Result<Request, Status> {
     let query = query_pairs(&request.query);
-    let form = accept::form(request, Shape::Object, collection.kind)?;
+    let form = accept::form(request, Shape::Object, &collection.kind)?;
     let resource_version = query.iter().find(|(name, _)| name == "resourceVersion");
     let resource_version = requested_version(resource_version.map_or("", |(_, value)| value))
         .map_err(|message| Status::unreadable_version(&message))?;
@@ -154,7 +154,7 @@ pub(super) fn read_unstored(
     name: Option<String>,
     version: Version,
 ) -> Result<Request, Status> {
-    let (kind, any) = (collection.kind, RequestedVersion::Any);
+    let (kind, any) = (&collection.kind, RequestedVersion::Any);
     if let Some(name) = name {
         return Ok(Request::Get(GetRequest {
             scale: false,

@@ -421,8 +421,8 @@ fn accept_says_how_much_of_an_object_is_shown(
     let parsed = parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST);
     let fitting = parsed.and_then(|parsed| {
         let fits = match &parsed {
-            Request::List(list) => page_fits(&request, list.collection.kind),
-            Request::Get(get) => object_fits(&request, get.collection.kind),
+            Request::List(list) => page_fits(&request, &list.collection.kind),
+            Request::Get(get) => object_fits(&request, &get.collection.kind),
             Request::Watch(_)
             | Request::Write(_)
             | Request::Review(_)

@@ -4,7 +4,7 @@
 //! deletion" in the API concepts page; RFC 6902 and RFC 7386 for patches.
 
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, Deletion, Review};
+use apimachinery::kind::{ApiResource, Deletion, KindRef, Review};
 use apimachinery::options::{Collection, ListRequest, Representation};
 use apimachinery::status::Status;
 use apimachinery::write::{FieldValidation, Patch, Subresource};
@@ -98,7 +98,7 @@ pub enum WriteAction {
         /// Body of the request.
         binding: Box<Value>,
         /// Resource of the POST: pods, or bindings.
-        resource: &'static ApiResource,
+        resource: KindRef,
     },
     /// POST of an eviction: a deletion that disruption budgets can forbid.
     Evict {
@@ -152,7 +152,7 @@ pub(super) fn parse(request: &HttpRequest, place: Place, version: Version) -> Re
         name,
         subresource,
     } = place;
-    let kind = collection.kind;
+    let kind = collection.kind.clone();
     // A namespaced kind can only be written in a namespace.
     let placed = collection.namespace.is_some() || !kind.namespaced;
     let asked = Asked {
@@ -197,14 +197,14 @@ pub(super) fn parse_posted(
         options: Options::read(request),
         version,
     };
-    let (object, form, warnings) = asked.object("CreateOptions", kind)?;
+    let (object, form, warnings) = asked.object("CreateOptions", &kind)?;
     let resource = if name.is_some() {
-        asked.collection.kind
+        asked.collection.kind.clone()
     } else {
-        kind
+        kind.clone()
     };
     let name = name.unwrap_or_else(|| text(&object, "name")).to_owned();
-    let (action, dry_run) = posted::action(kind, object, name, resource);
+    let (action, dry_run) = posted::action(&kind, object, name, resource);
     let mut write = asked.into_write(action, form, warnings);
     write.dry_run |= dry_run;
     Ok(Some(write))
@@ -227,7 +227,7 @@ pub(super) fn parse_review(
         options: Options::read(request),
         version,
     };
-    let (object, form, warnings) = asked.object("CreateOptions", asked.collection.kind)?;
+    let (object, form, warnings) = asked.object("CreateOptions", &asked.collection.kind)?;
     if matches!(form, Representation::Table(_)) {
         return Err(accept::no_table());
     }
@@ -252,13 +252,13 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn create(self) -> Result<WriteRequest, Status> {
-        let (object, form, warnings) = self.object("CreateOptions", self.collection.kind)?;
+        let (object, form, warnings) = self.object("CreateOptions", &self.collection.kind)?;
         Ok(self.into_write(WriteAction::Create { object }, form, warnings))
     }
 
     fn update(self, name: String, subresource: Option<Subresource>) -> Result<WriteRequest, Status> {
         let of = self.written(subresource).kind;
-        let (object, form, warnings) = self.object("UpdateOptions", of)?;
+        let (object, form, warnings) = self.object("UpdateOptions", &of)?;
         check_name(&object, &name)?;
         let action = WriteAction::Update {
             name,
@@ -269,7 +269,7 @@ impl Asked<'_> {
     }
 
     fn patch(self, name: String, subresource: Option<Subresource>) -> Result<WriteRequest, Status> {
-        let format = patch::format(self.request, self.collection.kind)?;
+        let format = patch::format(self.request, &self.collection.kind)?;
         let form = self.form()?;
         bounded(self.request)?;
         patch::check_options(format, &self.options, self.version)?;
@@ -303,7 +303,7 @@ impl Asked<'_> {
                 | Subresource::Finalize
                 | Subresource::EphemeralContainers
                 | Subresource::Resize,
-            ) => self.collection.kind,
+            ) => self.collection.kind.clone(),
         };
         Collection {
             kind,
@@ -349,7 +349,7 @@ impl Asked<'_> {
     fn object(
         &self,
         options: &str,
-        kind: &'static ApiResource,
+        kind: &ApiResource,
     ) -> Result<(Value, Representation, Vec<String>), Status> {
         let form = self.form()?;
         bounded(self.request)?;
@@ -362,7 +362,7 @@ impl Asked<'_> {
     }
 
     fn form(&self) -> Result<Representation, Status> {
-        accept::form(self.request, Shape::Object, self.collection.kind)
+        accept::form(self.request, Shape::Object, &self.collection.kind)
     }
 
     /// Returns the field manager.

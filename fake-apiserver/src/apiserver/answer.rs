@@ -38,7 +38,7 @@ impl ApiServer {
                 let lifetime = self.draw_lifetime();
                 let replica = self.replica_at(stream);
                 let opened = self.model.open_watch_at(replica, now, &request, lifetime);
-                let converts = Model::may_convert(request.collection.kind);
+                let converts = Model::may_convert(&request.collection.kind);
                 match opened {
                     Ok(_) if converts && self.model.needs() => {
                         self.convert(now, stream, Source::Undecided(Request::Watch(request), user));
@@ -92,11 +92,11 @@ impl ApiServer {
         let listed = self
             .model
             .list_at(self.replica_at(stream), now, arrived, &request);
-        if Model::may_convert(request.collection.kind) && self.model.needs() {
+        if Model::may_convert(&request.collection.kind) && self.model.needs() {
             return self.convert(now, stream, Source::Waiting { request, arrived });
         }
         match listed {
-            ListOutcome::Page(page) => match self.fits(stream, |asked| api::page_fits(asked, page.kind)) {
+            ListOutcome::Page(page) => match self.fits(stream, |asked| api::page_fits(asked, &page.kind)) {
                 Ok(()) => self.answer_page(stream, page),
                 Err(status) => self.answer(stream, status.into()),
             },
@@ -109,12 +109,12 @@ impl ApiServer {
 
     fn decide_get(&mut self, now: Duration, stream: StreamId, request: GetRequest, arrived: Duration) {
         let found = self.model.get_at(self.replica_at(stream), now, arrived, &request);
-        if Model::may_convert(request.collection.kind) && self.model.needs() {
+        if Model::may_convert(&request.collection.kind) && self.model.needs() {
             return self.convert(now, stream, Source::WaitingGet { request, arrived });
         }
         match found {
             GetOutcome::Found { object, body } => {
-                let fits = self.fits(stream, |asked| api::object_fits(asked, object.kind));
+                let fits = self.fits(stream, |asked| api::object_fits(asked, &object.kind));
                 self.answer(stream, fits.map_or_else(Answer::from, |()| api::ok(body)));
             }
             GetOutcome::Refused(status) => self.answer(stream, status.into()),
@@ -248,9 +248,9 @@ pub(super) fn all_headers(
     let mut headers = api::common_headers(&asked.request, stream.0);
     headers.retain(|(name, _)| !replaced(name));
     headers.extend(own.into_iter().filter(|(_, value)| !value.is_empty()));
-    let kind = asked.collection.as_ref().map(|collection| collection.kind);
+    let kind = asked.collection.as_ref().map(|collection| &collection.kind);
     if let Some(kind) = kind.filter(|kind| !kind.deprecation.is_empty()) {
-        headers.push(api::warning(kind.deprecation));
+        headers.push(api::warning(&kind.deprecation));
     }
     headers
 }

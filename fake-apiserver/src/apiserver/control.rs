@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use apimachinery::options::{Collection, Representation};
 use apimachinery::status::Status;
 use builtin_kinds::catalog::Catalog;
@@ -208,6 +208,7 @@ impl ApiServer {
             .model
             .catalog()
             .find_kind(api_version, kind_name)
+            .cloned()
             .ok_or_else(|| format!("{kind_name:?} of {api_version:?} is not served"))?;
         if name.is_empty() {
             return Err(format!("a {kind_name} has no metadata.name"));
@@ -222,17 +223,19 @@ impl ApiServer {
             return Ok(());
         }
         if kind.defines {
-            return self.create(kind, object.clone()).map_err(|status| status.message);
+            return self
+                .create(&kind, object.clone())
+                .map_err(|status| status.message);
         }
         if let Some(namespace) = namespace {
             self.create_namespace(json!({ "name": namespace }));
         }
         let manifest = Manifest {
-            group: kind.group.to_owned(),
-            plural: kind.plural.to_owned(),
+            group: kind.group.to_string(),
+            plural: kind.plural.to_string(),
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
-            json: builtin_kinds::convert::received(kind, object.clone()),
+            json: builtin_kinds::convert::received(&kind, object.clone()),
             binds: None,
             at: Place::default(),
         };
@@ -243,23 +246,23 @@ impl ApiServer {
 
     /// Creates a namespace, unless it exists.
     fn create_namespace(&mut self, metadata: Value) {
-        let Some(kind) = self.model.catalog().find("", NAMESPACES_OF) else {
+        let Some(kind) = self.model.catalog().find("", NAMESPACES_OF).cloned() else {
             return;
         };
-        if let Err(status) = self.create(kind, json!({ "metadata": metadata })) {
+        if let Err(status) = self.create(&kind, json!({ "metadata": metadata })) {
             tracing::debug!(message = status.message, "no new namespace");
         }
     }
 
     /// Creates a cluster-scoped object as a client would.
-    fn create(&mut self, kind: &'static ApiResource, object: Value) -> Result<(), Status> {
+    fn create(&mut self, kind: &KindRef, object: Value) -> Result<(), Status> {
         let version = self.settings.version;
         let object = types::conform(kind, &object, version)
             .map_err(Status::bad_request)?
             .unwrap_or(object);
         let request = WriteRequest {
             collection: Collection {
-                kind,
+                kind: kind.clone(),
                 namespace: None,
             },
             action: WriteAction::Create { object },

@@ -27,7 +27,7 @@ impl ApiServer {
         let Some(open) = self.open.get(&stream) else {
             return;
         };
-        let (asked, kind) = (&open.asked.request, request.collection.kind);
+        let (asked, kind) = (&open.asked.request, request.collection.kind.clone());
         // kubectl prints no reason of an allowed request, but prints every warning.
         let about_rights = matches!(
             request.review,
@@ -46,7 +46,7 @@ impl ApiServer {
             chance,
         };
         let answered = self.model.review(now, request, &reviewer);
-        let answered = answered.and_then(|body| api::object_fits(asked, kind).map(|()| body));
+        let answered = answered.and_then(|body| api::object_fits(asked, &kind).map(|()| body));
         let mut answer = answered.map_or_else(Answer::from, |body| Answer::json(201, body));
         answer.headers.extend(warnings);
         self.answer(stream, answer);

@@ -34,8 +34,8 @@ impl ApiServer {
             text("/kind").unwrap_or_default(),
         );
         let name = kind.zip(text("/metadata/name")).map(|(kind, name)| ObjectName {
-            group: kind.group.to_owned(),
-            plural: kind.plural.to_owned(),
+            group: kind.group.to_string(),
+            plural: kind.plural.to_string(),
             namespace: text("/metadata/namespace").map(str::to_owned),
             name: name.to_owned(),
         });

@@ -29,8 +29,8 @@ impl ApiServer {
         let Some(request) = waiting.request.take() else {
             return;
         };
-        let kind = request.collection.kind;
-        waiting.request = (self.model.has_hooks() || Model::may_convert(kind)).then(|| request.clone());
+        let kind = request.collection.kind.clone();
+        waiting.request = (self.model.has_hooks() || Model::may_convert(&kind)).then(|| request.clone());
         let authorizer = self.limits(&waiting.user).unwrap_or(Authorizer::AlwaysAllow);
         let Waiting {
             user, replies, seed, ..
@@ -44,7 +44,7 @@ impl ApiServer {
                 self.record_writes(now, done.written);
                 self.compact_if_due(now);
                 self.touch_all();
-                let fits = self.fits(stream, |asked| api::object_fits(asked, kind));
+                let fits = self.fits(stream, |asked| api::object_fits(asked, &kind));
                 let mut answer = match fits {
                     Ok(()) => Answer::json(done.status, done.body),
                     Err(status) => status.into(),
@@ -64,8 +64,8 @@ impl ApiServer {
 
     pub(super) fn record_writes(&mut self, now: Duration, written: Vec<Written>) {
         for written in written {
-            let kind = written.stored.kind;
-            self.wrote(now, kind.group, kind.plural, Ok(written));
+            let kind = written.stored.kind.clone();
+            self.wrote(now, &kind.group, &kind.plural, Ok(written));
         }
     }
 }

@@ -14,7 +14,7 @@ use super::write::Outcome;
 use super::{Model, Objects, Written};
 
 /// The objects of each resource, by group and plural.
-pub(super) type Beginning = BTreeMap<(&'static str, &'static str), Objects>;
+pub(super) type Beginning = BTreeMap<(String, String), Objects>;
 
 /// Resource of the namespaces, which contain other objects.
 const NAMESPACES: (&str, &str) = ("", "namespaces");
@@ -22,10 +22,11 @@ const NAMESPACES: (&str, &str) = ("", "namespaces");
 impl Model {
     /// Makes the current objects the initial state. Costs memory for what changes after it.
     pub fn begin_here(&mut self) {
-        let places = self.places.iter();
-        self.beginning = places
-            .map(|(stored, place)| (*stored, self.storage.current(*place).clone()))
-            .collect();
+        let objects = self.places().map(|((group, plural), place)| {
+            let resource = (group.to_owned(), plural.to_owned());
+            (resource, self.storage.current(place).clone())
+        });
+        self.beginning = objects.collect();
     }
 
     /// Sets the time since 1970 that is time zero.
@@ -55,7 +56,8 @@ impl Model {
         let mut gone = self.strangers();
         gone.sort_by_key(|object| (object.kind.storage() == NAMESPACES, object.kind.defines));
         for object in gone {
-            written.push(self.carry_out(now, object.kind, object.key.clone(), Some(object), Outcome::Gone));
+            let (kind, key) = (object.kind.clone(), object.key.clone());
+            written.push(self.carry_out(now, &kind, key, Some(object), Outcome::Gone));
         }
         written.extend(self.settle(now));
 
@@ -81,21 +83,21 @@ impl Model {
     /// Returns the objects that are not initial ones, including those that reuse a name.
     fn strangers(&self) -> Vec<Arc<Stored>> {
         let mut found = Vec::new();
-        for (stored, place) in &self.places {
-            let then = self.beginning.get(stored);
+        for ((group, plural), place) in self.places() {
+            let then = self.beginning.get(&(group.to_owned(), plural.to_owned()));
             let known = |object: &Stored| {
                 let then = then.and_then(|then| then.get(object.key.as_str()));
                 then.is_some_and(|then| then.uid == object.uid)
             };
-            let objects = self.storage.current(*place).values();
+            let objects = self.storage.current(place).values();
             found.extend(objects.filter(|object| !known(object)).cloned());
         }
         found
     }
 
     fn put_back(&mut self, now: Duration, then: &Arc<Stored>) -> Option<Written> {
-        let place = self.places.get(&then.kind.storage())?;
-        let current = self.storage.current(*place).get(then.key.as_str()).cloned();
+        let place = self.place_of(then.kind.storage())?;
+        let current = self.storage.current(place).get(then.key.as_str()).cloned();
         let same = current.as_ref().is_some_and(|current| {
             let at_its_revision = || then.at_revision(current.revision).encoded(Representation::Full);
             Arc::ptr_eq(current, then) || current.encoded(Representation::Full) == at_its_revision()
@@ -103,7 +105,7 @@ impl Model {
         (!same).then(|| {
             self.carry_out(
                 now,
-                then.kind,
+                &then.kind,
                 then.key.clone(),
                 current,
                 Outcome::Put(then.json()),

@@ -31,16 +31,16 @@ impl Model {
 
     fn create_recorded(&mut self, json: &str) -> Option<Written> {
         let head: Head<'_> = serde_json::from_str(json).expect("a test reads every line of the recording");
-        let kind = self.catalog.find_kind(&head.api_version, &head.kind)?;
+        let kind = self.catalog.find_kind(&head.api_version, &head.kind)?.clone();
         let key = kind.key(head.metadata.namespace.as_deref(), &head.metadata.name);
-        if self.objects(kind).contains_key(key.as_str()) {
+        if self.objects(&kind).contains_key(key.as_str()) {
             return None;
         }
         let uid = write::uid(self.writes, &key);
         let epoch = self.epoch;
-        Some(self.create(Duration::ZERO, kind, |revision| {
+        Some(self.create(Duration::ZERO, &kind, |revision| {
             let full = filled(json, &uid, revision, epoch);
-            Stored::recorded(kind, key, uid, revision, &head.metadata.labels, full)
+            Stored::recorded(&kind, key, uid, revision, &head.metadata.labels, full)
         }))
     }
 }
@@ -144,7 +144,7 @@ mod tests {
         let revision = ServerSettings::default().revision;
         assert_eq!(model.revision(), revision + written.len() as u64);
         for Written { stored, .. } in &written {
-            let built = Stored::new(stored.kind, stored.key.clone(), stored.revision, stored.json());
+            let built = Stored::new(&stored.kind, stored.key.clone(), stored.revision, stored.json());
             let text =
                 |stored: &Stored| String::from_utf8_lossy(&stored.encoded(Representation::Full)).into_owned();
             assert_eq!(text(stored), text(&built));
@@ -171,7 +171,7 @@ mod tests {
         let (_, written) = started(version);
         let there: BTreeSet<(&str, &str)> = written
             .iter()
-            .map(|written| (written.stored.kind.plural, written.key.as_str()))
+            .map(|written| (&*written.stored.kind.plural, written.key.as_str()))
             .collect();
         for wanted in [
             ("services", "default/kubernetes"),

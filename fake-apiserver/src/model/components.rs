@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use apimachinery::object::Stored;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const UNREACHABLE: [(&str, u16); 2] = [("controller-manager", 10257), ("scheduler", 10259)];
 
 /// Returns all component statuses as objects of `kind`, in key order.
-pub(super) fn statuses(kind: &'static ApiResource) -> [Arc<Stored>; 3] {
+pub(super) fn statuses(kind: &KindRef) -> [Arc<Stored>; 3] {
     let [manager, scheduler] = UNREACHABLE.map(|(name, port)| {
         let message = format!(
             "Get \"https://127.0.0.1:{port}/healthz\": dial tcp 127.0.0.1:{port}: connect: connection refused"
@@ -25,7 +25,7 @@ pub(super) fn statuses(kind: &'static ApiResource) -> [Arc<Stored>; 3] {
     [manager, status(kind, "etcd-0", "True", "ok"), scheduler].map(Arc::new)
 }
 
-fn status(kind: &'static ApiResource, name: &str, healthy: &str, message: &str) -> Stored {
+fn status(kind: &KindRef, name: &str, healthy: &str, message: &str) -> Stored {
     let object: Value = json!({
         "kind": kind.kind,
         "apiVersion": kind.api_version(),

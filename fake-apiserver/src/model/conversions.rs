@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::object::Stored;
 use apimachinery::status::Status;
 use builtin_kinds::convert;
@@ -15,7 +15,7 @@ use builtin_kinds::crd::conversion::{Conversion, TIMEOUT};
 use builtin_kinds::webhook::Outcome;
 use bytes::Bytes;
 
-use super::{HookCall, Model, address, write};
+use super::{HookCall, Model, write};
 
 /// Bytes of converted objects that are kept.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -23,8 +23,11 @@ const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of the objects of a call, unless it is a single one.
 const CALL_BYTES_MAX: usize = 1024 * 1024;
 
-/// Key, revision, and address of the kind.
-type Place = (String, u64, usize);
+/// Key, revision, and the version it is converted to.
+type Place = (String, u64, KindId);
+
+/// API version and digest of the definition of a custom resource.
+type KindId = (String, [u8; 32]);
 
 /// Converted objects.
 #[derive(Debug, Default)]
@@ -46,7 +49,7 @@ struct Inner {
 #[derive(Debug, Clone)]
 struct Wanted {
     object: Arc<Stored>,
-    to: &'static ApiResource,
+    to: KindRef,
 }
 
 /// What an answer needs before it is of use.
@@ -64,17 +67,16 @@ pub(crate) enum Need {
 #[derive(Debug)]
 pub(crate) struct Batch {
     uid: String,
-    conversion: &'static Conversion,
     wanted: Vec<(Place, Wanted)>,
 }
 
 impl Conversions {
     /// The object as this kind shows it.
-    pub(super) fn as_kind(&self, object: &Arc<Stored>, kind: &'static ApiResource) -> Arc<Stored> {
-        if Conversion::between(object.kind, kind).is_none() {
+    pub(super) fn as_kind(&self, object: &Arc<Stored>, kind: &KindRef) -> Arc<Stored> {
+        if Conversion::between(&object.kind, kind).is_none() {
             return convert::as_kind(object, kind);
         }
-        let place = (object.key.clone(), object.revision, address(kind));
+        let place = (object.key.clone(), object.revision, id_of(kind));
         let mut inner = self.lock();
         match inner.known.get(&place) {
             Some(Ok(known)) => return Arc::clone(known),
@@ -82,7 +84,7 @@ impl Conversions {
             None => {
                 let wanted = Wanted {
                     object: Arc::clone(object),
-                    to: kind,
+                    to: kind.clone(),
                 };
                 inner.wanted.insert(place, wanted);
             }
@@ -92,7 +94,7 @@ impl Conversions {
 
     /// Keeps an object that was converted when it was written.
     pub(super) fn keep(&self, object: Arc<Stored>) {
-        let place = (object.key.clone(), object.revision, address(object.kind));
+        let place = (object.key.clone(), object.revision, id_of(&object.kind));
         self.lock().add(place, Ok(object));
     }
 
@@ -128,6 +130,12 @@ impl Inner {
     }
 }
 
+fn id_of(kind: &ApiResource) -> KindId {
+    let definition = kind.definition.as_ref();
+    let digest = definition.map_or([0; 32], |definition| definition.digest);
+    (kind.api_version(), digest)
+}
+
 /// Parts that are not too large for a call.
 fn parts(wanted: Vec<(Place, Wanted)>) -> Vec<Vec<(Place, Wanted)>> {
     let mut parts = Vec::new();
@@ -147,7 +155,7 @@ fn parts(wanted: Vec<(Place, Wanted)>) -> Vec<Vec<(Place, Wanted)>> {
 
 impl Model {
     /// Whether reads of this kind may need a webhook.
-    pub(crate) fn may_convert(kind: &'static ApiResource) -> bool {
+    pub(crate) fn may_convert(kind: &ApiResource) -> bool {
         Definition::of(kind).is_some_and(|definition| definition.conversion.is_some())
     }
 
@@ -174,19 +182,19 @@ impl Model {
             return Need::Nothing;
         }
         inner.trim();
-        let mut batches: BTreeMap<(usize, usize), Vec<(Place, Wanted)>> = BTreeMap::new();
+        let mut batches: BTreeMap<(KindId, KindId), Vec<(Place, Wanted)>> = BTreeMap::new();
         for (place, wanted) in std::mem::take(&mut inner.wanted) {
-            let kinds = (address(wanted.object.kind), address(wanted.to));
+            let kinds = (id_of(&wanted.object.kind), id_of(&wanted.to));
             batches.entry(kinds).or_default().push((place, wanted));
         }
         let batches = batches.into_values().flat_map(parts);
         let calls = batches.filter_map(|wanted| {
             let (_, first) = wanted.first()?;
-            let conversion = Conversion::between(first.object.kind, first.to)?;
+            let conversion = Conversion::between(&first.object.kind, &first.to)?;
             inner.calls += 1;
             let uid = write::uid(inner.calls, &conversion.name);
             let objects: Vec<_> = wanted.iter().map(|(_, wanted)| wanted.object.json()).collect();
-            let review = conversion.review(&objects, first.to, &uid);
+            let review = conversion.review(&objects, &first.to, &uid);
             let call = HookCall {
                 webhook: conversion.name.clone(),
                 url: conversion.client.url(TIMEOUT),
@@ -196,12 +204,7 @@ impl Model {
                 body: Bytes::from(review.to_string()),
                 timeout: TIMEOUT,
             };
-            let batch = Batch {
-                uid,
-                conversion,
-                wanted,
-            };
-            Some((batch, call))
+            Some((Batch { uid, wanted }, call))
         });
         Need::Calls(calls.collect())
     }
@@ -211,24 +214,25 @@ impl Model {
         let Some((_, first)) = batch.wanted.first() else {
             return;
         };
-        let kinds = (first.object.kind, first.to);
+        let (from, to) = (&first.object.kind, &first.to);
+        let Some(conversion) = Conversion::between(from, to) else {
+            return;
+        };
         let sent: Vec<_> = batch
             .wanted
             .iter()
             .map(|(_, wanted)| wanted.object.json())
             .collect();
-        let converted = batch
-            .conversion
-            .converted((&batch.uid, url, outcome), &sent, kinds);
+        let converted = conversion.converted((&batch.uid, url, outcome), &sent, (from, to));
         let mut inner = self.conversions.lock();
         match converted {
             Ok(objects) => {
                 for ((place, wanted), mut json) in batch.wanted.into_iter().zip(objects) {
-                    if let Some(definition) = Definition::of(wanted.to) {
+                    if let Some(definition) = Definition::of(&wanted.to) {
                         definition.receive(&mut json);
                     }
                     let Wanted { object, to } = wanted;
-                    let converted = Stored::as_is(to, object.key.clone(), object.revision, json);
+                    let converted = Stored::as_is(&to, object.key.clone(), object.revision, json);
                     inner.add(place, Ok(Arc::new(converted)));
                 }
             }

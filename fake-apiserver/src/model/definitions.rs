@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::object::Stored;
 use apimachinery::time::timestamp;
 use builtin_kinds::crd::names::Taken;
@@ -68,25 +68,25 @@ impl Model {
     pub(in crate::model) fn settle_definitions(&mut self, now: Duration) -> Vec<Written> {
         let mut written = Vec::new();
         while let Some(name) = self.unsettled.pop_first() {
-            let Some(kind) = self.catalog.kinds().iter().copied().find(|kind| kind.defines) else {
+            let Some(kind) = self.catalog.kinds().iter().find(|kind| kind.defines).cloned() else {
                 return written;
             };
-            match self.current(kind, &name) {
-                Some(definition) => self.settle_one(now, kind, &definition, &mut written),
+            match self.current(&kind, &name) {
+                Some(definition) => self.settle_one(now, &kind, &definition, &mut written),
                 None => self.retire(now, &name, &mut written),
             }
         }
         written
     }
 
-    fn current(&self, kind: &'static ApiResource, key: &str) -> Option<Arc<Stored>> {
+    fn current(&self, kind: &KindRef, key: &str) -> Option<Arc<Stored>> {
         self.objects(kind).get(key).cloned()
     }
 
     fn settle_one(
         &mut self,
         now: Duration,
-        kind: &'static ApiResource,
+        kind: &KindRef,
         stored: &Arc<Stored>,
         written: &mut Vec<Written>,
     ) {
@@ -116,7 +116,7 @@ impl Model {
     fn clean_up(
         &mut self,
         now: Duration,
-        kind: &'static ApiResource,
+        kind: &KindRef,
         stored: &Arc<Stored>,
         mut definition: Value,
         written: &mut Vec<Written>,
@@ -140,7 +140,8 @@ impl Model {
             let objects: Vec<_> = self.objects(of).values().cloned().collect();
             for object in objects {
                 let outcome = write::delete(&object, now);
-                let done = self.carry_out(now, object.kind, object.key.clone(), Some(object), outcome);
+                let (kind, key) = (object.kind.clone(), object.key.clone());
+                let done = self.carry_out(now, &kind, key, Some(object), outcome);
                 written.extend(Some(done).filter(|done| done.op.is_some()));
             }
             if !self.objects(of).is_empty() {
@@ -160,20 +161,15 @@ impl Model {
         let Some(gone) = self.installed.remove(name) else {
             return;
         };
-        let groups = self.catalog.groups();
-        let had: Vec<&'static ApiResource> = self.rows_of(&gone);
+        let had = self.versions_of(&gone.group);
+        let row = self.rows_of(&gone).next().cloned();
         self.catalog.define(&gone.group, &gone.plural, &[]);
-        if let Some(kind) = had.first() {
-            self.storage.relist(self.place(kind));
+        if let Some(kind) = row {
+            self.storage.relist(self.place(&kind));
         }
-        let left = self.catalog.groups();
-        for group in groups.iter().filter(|group| group.name == gone.group) {
-            let left = left.iter().find(|left| left.name == group.name);
-            for version in &group.versions {
-                if !left.is_some_and(|left| left.versions.contains(version)) {
-                    self.unregister(now, group.name, version, written);
-                }
-            }
+        let left = self.versions_of(&gone.group);
+        for version in had.iter().filter(|version| !left.contains(version)) {
+            self.unregister(now, &gone.group, version, written);
         }
         // Definitions that wait for its names can have them now.
         let waiting = self
@@ -208,20 +204,26 @@ impl Model {
         if let (Some(before), Some(kind)) = (before, served.first())
             && before.said != said
         {
-            tracing::debug!(resource = kind.plural, "definition reinstalled");
+            tracing::debug!(resource = &*kind.plural, "definition reinstalled");
             self.storage.relist(self.place(kind));
         }
     }
 
-    fn rows_of(&self, of: &Installed) -> Vec<&'static ApiResource> {
-        let kinds = self.catalog.kinds().iter().copied();
-        kinds
-            .filter(|kind| kind.custom && kind.group == of.group && kind.plural == of.plural)
-            .collect()
+    fn rows_of(&self, of: &Installed) -> impl Iterator<Item = &KindRef> {
+        let kinds = self.catalog.kinds().iter();
+        kinds.filter(|kind| kind.custom && kind.group == of.group && kind.plural == of.plural)
+    }
+
+    /// Returns the served versions of a group, in the order of discovery.
+    fn versions_of(&self, group: &str) -> Vec<String> {
+        let groups = self.catalog.groups().into_iter();
+        let group = groups.filter(|known| known.name == group);
+        let versions = group.flat_map(|group| group.versions);
+        versions.map(str::to_owned).collect()
     }
 
     fn definitions(&self) -> Vec<(String, Value)> {
-        let kinds = self.catalog.kinds().iter().copied();
+        let kinds = self.catalog.kinds().iter();
         kinds
             .filter(|kind| kind.defines)
             .flat_map(|kind| self.objects(kind).values())
@@ -230,7 +232,7 @@ impl Model {
     }
 
     /// Returns the names accepted for other definitions of its group.
-    fn taken(&self, kind: &'static ApiResource, definition: &Stored) -> Taken {
+    fn taken(&self, kind: &KindRef, definition: &Stored) -> Taken {
         let group = definition.json()["spec"]["group"].clone();
         let others = self.objects(kind).values();
         let others: Vec<Value> = others
@@ -244,14 +246,18 @@ impl Model {
     /// Creates the APIServices of the group's versions, as kube-apiserver does.
     fn register(&mut self, now: Duration, definition: &Value, written: &mut Vec<Written>) {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
-        let Some(kind) = self.catalog.find("apiregistration.k8s.io", "apiservices") else {
+        let Some(kind) = self
+            .catalog
+            .find("apiregistration.k8s.io", "apiservices")
+            .cloned()
+        else {
             return;
         };
         for version in definition["spec"]["versions"].as_array().into_iter().flatten() {
             let version = version["name"].as_str().filter(|_| version["served"] == true);
             let Some(version) = version else { continue };
             let key = format!("{version}.{group}");
-            if self.current(kind, &key).is_none() {
+            if self.current(&kind, &key).is_none() {
                 let mut service = json!({
                     "metadata": { "labels": { "kube-aggregator.kubernetes.io/automanaged": "true" } },
                     "spec": {
@@ -270,20 +276,24 @@ impl Model {
                 });
                 let time = timestamp(self.epoch + now);
                 let nothing = json!({ "metadata": {}, "spec": {} });
-                Ownership::new(kind, self.version, ITSELF, "", time).note_update(&nothing, &mut service);
-                written.push(self.replace(now, kind, key, &service));
+                Ownership::new(&kind, self.version, ITSELF, "", time).note_update(&nothing, &mut service);
+                written.push(self.replace(now, &kind, key, &service));
             }
         }
     }
 
     fn unregister(&mut self, now: Duration, group: &str, version: &str, written: &mut Vec<Written>) {
-        let Some(kind) = self.catalog.find("apiregistration.k8s.io", "apiservices") else {
+        let Some(kind) = self
+            .catalog
+            .find("apiregistration.k8s.io", "apiservices")
+            .cloned()
+        else {
             return;
         };
         let key = format!("{version}.{group}");
-        if let Some(service) = self.current(kind, &key) {
+        if let Some(service) = self.current(&kind, &key) {
             let outcome = write::delete(&service, now);
-            written.push(self.carry_out(now, kind, key, Some(service), outcome));
+            written.push(self.carry_out(now, &kind, key, Some(service), outcome));
         }
     }
 
@@ -291,7 +301,7 @@ impl Model {
     fn put(
         &mut self,
         now: Duration,
-        kind: &'static ApiResource,
+        kind: &KindRef,
         last: &Arc<Stored>,
         mut definition: Value,
         written: &mut Vec<Written>,

@@ -23,7 +23,7 @@ impl Model {
         if request.connection == Connection::Proxy {
             return self.proxy(request);
         }
-        let (kind, name) = (request.collection.kind, request.name.as_str());
+        let (kind, name) = (&request.collection.kind, request.name.as_str());
         let key = kind.key(request.collection.namespace.as_deref(), name);
         let pod = self.objects(kind).get(key.as_str());
         let pod = pod.ok_or_else(|| Status::not_found(kind, name))?.json();
@@ -53,8 +53,8 @@ impl Model {
             Status::bad_request(format!("invalid {} request {:?}", kind.singular, request.name))
         })?;
         let namespace = namespace.as_deref();
-        let object = self.named(kind.plural, namespace, name);
-        match kind.plural {
+        let object = self.named(&kind.plural, namespace, name);
+        match &*kind.plural {
             "services" => {
                 if let Ok(number) = port.parse::<i64>() {
                     let service = object?.json();
@@ -88,7 +88,7 @@ impl Model {
 
 /// Returns the error for a request without a backend.
 fn nobody(request: &ConnectRequest) -> Status {
-    let (kind, part) = (request.collection.kind, request.connection.part());
+    let (kind, part) = (&request.collection.kind, request.connection.part());
     Status::not_served(&format!("{}/{part}", kind.qualified()))
 }
 

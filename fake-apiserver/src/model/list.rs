@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use apimachinery::object::Stored;
 use apimachinery::options::{GetRequest, ListRequest};
 use apimachinery::selector::Selector;
@@ -66,14 +66,14 @@ impl Model {
         arrived: Duration,
         request: &ListRequest,
     ) -> ListOutcome {
-        let kind = request.collection.kind;
+        let kind = &request.collection.kind;
         let view = View {
             kind,
             conversions: &self.conversions,
             selector: &request.selector,
         };
         let page = |revision, continue_token, remaining, items| Page {
-            kind,
+            kind: kind.clone(),
             form: request.form,
             resource_version: revision,
             continue_token,
@@ -126,7 +126,7 @@ impl Model {
         arrived: Duration,
         request: &GetRequest,
     ) -> GetOutcome {
-        let kind = request.collection.kind;
+        let kind = &request.collection.kind;
         let key = kind.key(request.collection.namespace.as_deref(), &request.name);
         let answer = if kind.is_stored() {
             let view = View {
@@ -160,7 +160,7 @@ impl Model {
         }
     }
 
-    fn read(&self, kind: &'static ApiResource, replica: Replica, arrived: Duration) -> Read {
+    fn read(&self, kind: &KindRef, replica: Replica, arrived: Duration) -> Read {
         Read {
             resource: self.place(kind),
             replica: replica_id(replica),

@@ -67,7 +67,7 @@ mod tests {
             model.apply(Duration::ZERO, &manifest).unwrap();
         });
         let created = first(|model| {
-            let kind = model.catalog().find("", "namespaces").unwrap();
+            let kind = model.catalog().find("", "namespaces").unwrap().clone();
             let request = WriteRequest {
                 collection: Collection {
                     kind,

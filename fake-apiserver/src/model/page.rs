@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use apimachinery::object::{Stored, decode};
 use apimachinery::options::Representation;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct Page {
     /// Kind of the items.
-    pub kind: &'static ApiResource,
+    pub kind: KindRef,
     /// Representation of the items.
     pub form: Representation,
     /// `metadata.resourceVersion`; 0: none, because the kind is not stored.
@@ -71,7 +71,7 @@ impl Page {
     pub fn into_text(self) -> PageText {
         let printer = match self.form {
             Representation::Table(table) => {
-                Some(table::Printer::new(self.kind, table, self.version, self.read_at))
+                Some(table::Printer::new(&self.kind, table, self.version, self.read_at))
             }
             Representation::Full | Representation::Metadata(_) => None,
         };
@@ -127,7 +127,7 @@ impl Page {
         let metadata = self.metadata();
         let (kind, api_version) = match self.form {
             Representation::Full | Representation::Table(_) => {
-                (self.kind.list_kind.to_owned(), self.kind.api_version())
+                (self.kind.list_kind.to_string(), self.kind.api_version())
             }
             Representation::Metadata(version) => (
                 "PartialObjectMetadataList".to_owned(),
@@ -184,7 +184,7 @@ impl Page {
 pub struct PageText {
     page: Page,
     /// For a table.
-    printer: Option<table::Printer<'static>>,
+    printer: Option<table::Printer>,
     /// Number of encoded items.
     written: usize,
     /// Encoded bytes that are not sent yet.

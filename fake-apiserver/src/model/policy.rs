@@ -29,7 +29,7 @@ impl Model {
             let stored: Vec<(&str, Value)> = from
                 .iter()
                 .flat_map(|objects| objects.values())
-                .map(|object| (object.kind.plural, object.json()))
+                .map(|object| (&*object.kind.plural, object.json()))
                 .collect();
             let objects = defaults.iter().chain(&stored);
             Policy::new(objects.map(|(resource, object)| (*resource, object)))

@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::object::Stored;
 use apimachinery::options::{Collection, Representation};
 use apimachinery::status::{Cause, Status};
@@ -74,7 +74,7 @@ struct Writer<'a> {
     /// User; `None`: the server itself.
     asker: Option<Asker<'a>>,
     /// Kind in the stored version; the request can have another.
-    kind: &'static ApiResource,
+    kind: KindRef,
     dry_run: bool,
     form: Representation,
     manager: String,
@@ -126,7 +126,7 @@ pub(super) fn write(
 ) -> Result<Done, Undone> {
     let (began, nonce) = replies.begin(now, model);
     let mut writer = Writer {
-        kind: convert::in_storage(request.collection.kind, &model.catalog),
+        kind: convert::in_storage(&request.collection.kind, &model.catalog),
         model,
         now,
         replies,
@@ -144,7 +144,7 @@ pub(super) fn write(
         written: Vec::new(),
     };
     // What it changes is converted before anything is decided.
-    if Model::may_convert(writer.kind) {
+    if Model::may_convert(&writer.kind) {
         writer.model.conversions.begin();
         if let Some(name) = request.action.name() {
             writer.find(name);
@@ -207,7 +207,7 @@ impl Writer<'_> {
                 let (of, whole) = match subresource {
                     Some(Subresource::Scale) => {
                         let scale = scale_of(&current)?;
-                        (scale.kind, scale.json())
+                        (scale.kind.clone(), scale.json())
                     }
                     None
                     | Some(
@@ -216,12 +216,12 @@ impl Writer<'_> {
                         | Subresource::EphemeralContainers
                         | Subresource::Resize,
                     ) => {
-                        let shown = self.model.conversions.as_kind(&current, self.asked());
+                        let shown = self.model.conversions.as_kind(&current, &self.collection.kind);
                         (self.asked(), shown.json())
                     }
                 };
                 let (object, more) =
-                    patch::patched(of, &whole, &patch, &duplicates, validation, self.model.version)?;
+                    patch::patched(&of, &whole, &patch, &duplicates, validation, self.model.version)?;
                 self.warnings.extend(more);
                 check_name(&object, &name)?;
                 check_namespace(&object, &self.collection)?;
@@ -239,7 +239,7 @@ impl Writer<'_> {
                 name,
                 binding,
                 resource,
-            } => self.bind(resource, &name, &binding),
+            } => self.bind(&resource, &name, &binding),
             WriteAction::Evict {
                 name,
                 eviction,
@@ -248,13 +248,13 @@ impl Writer<'_> {
         }
     }
 
-    fn kind(&self) -> &'static ApiResource {
-        self.kind
+    fn kind(&self) -> KindRef {
+        self.kind.clone()
     }
 
     /// Returns the kind of the request.
-    fn asked(&self) -> &'static ApiResource {
-        self.collection.kind
+    fn asked(&self) -> KindRef {
+        self.collection.kind.clone()
     }
 
     /// Converts the received object to the stored version.
@@ -262,7 +262,7 @@ impl Writer<'_> {
         if self.asked() == self.kind() {
             object
         } else {
-            convert::received(self.asked(), object)
+            convert::received(&self.asked(), object)
         }
     }
 
@@ -280,7 +280,7 @@ impl Writer<'_> {
             Some(Subresource::Finalize) | None => "",
         };
         Ownership::new(
-            self.kind(),
+            &self.kind,
             self.model.version,
             &self.manager,
             part,
@@ -289,20 +289,19 @@ impl Writer<'_> {
     }
 
     fn key(&self, name: &str) -> String {
-        self.kind().key(self.collection.namespace.as_deref(), name)
+        self.kind.key(self.collection.namespace.as_deref(), name)
     }
 
     fn find(&self, name: &str) -> Option<Arc<Stored>> {
         let key = self.key(name);
         self.model
-            .objects(self.kind())
+            .objects(&self.kind)
             .get(key.as_str())
-            .map(|object| self.model.conversions.as_kind(object, self.kind()))
+            .map(|object| self.model.conversions.as_kind(object, &self.kind))
     }
 
     fn current(&self, name: &str) -> Result<Arc<Stored>, Status> {
-        self.find(name)
-            .ok_or_else(|| Status::not_found(self.kind(), name))
+        self.find(name).ok_or_else(|| Status::not_found(&self.kind, name))
     }
 
     /// Checks kind and version of a custom resource, which must be present and match the path.
@@ -333,7 +332,7 @@ impl Writer<'_> {
 
     /// Checks that the namespace is not terminating.
     fn takes_content(&self, name: &str) -> Result<(), Status> {
-        self.takes(self.kind(), name)
+        self.takes(&self.kind, name)
     }
 
     /// Does the same for a resource of another kind.
@@ -357,12 +356,12 @@ impl Writer<'_> {
         if !object["metadata"].is_object() {
             object["metadata"] = json!({});
         }
-        if self.kind().custom {
+        if self.kind.custom {
             // The struct of a built-in kind omits these.
             object::without_empty_metadata(object);
         }
         // An object converted from another version has not been decoded as its kind.
-        defaults::fill(self.kind(), object) || self.asked() != self.kind()
+        defaults::fill(&self.kind, object) || self.asked() != self.kind()
     }
 
     /// Sets name, namespace and uid if the object omits them.
@@ -381,7 +380,7 @@ impl Writer<'_> {
 
     /// Returns an empty object of the kind.
     fn nothing(&self) -> Cow<'static, Value> {
-        match types::zero(self.kind(), self.model.version) {
+        match types::zero(&self.kind, self.model.version) {
             Some(zero) => Cow::Borrowed(zero),
             None => Cow::Owned(ownership::nothing()),
         }
@@ -390,7 +389,7 @@ impl Writer<'_> {
     /// Returns the object in the form of its kind. An object with wrong types, which only a script can have stored, is
     /// unchanged.
     fn conformed(&self, object: Value) -> Value {
-        match types::conform(self.kind(), &object, self.model.version) {
+        match types::conform(&self.kind, &object, self.model.version) {
             Ok(conformed) => conformed.unwrap_or(object),
             Err(why) => {
                 tracing::warn!(why, "an object in the store does not fit its kind");
@@ -416,7 +415,7 @@ impl Writer<'_> {
 
     /// Writes the status of another object than the requested one, as the server itself.
     fn note_status(&mut self, current: &Arc<Stored>, status: Value) {
-        let (kind, version) = (current.kind, self.model.version);
+        let (kind, version) = (&current.kind, self.model.version);
         let live = current.json();
         let mut object = live.clone();
         object["status"] = status;
@@ -439,7 +438,7 @@ impl Writer<'_> {
     fn check_size(&self, outcome: &Outcome) -> Result<(), Status> {
         match outcome {
             Outcome::Put(object) if !self.dry_run => {
-                size::refusal(self.kind(), object).map_or(Ok(()), |why| Err(Status::unexplained(why)))
+                size::refusal(&self.kind, object).map_or(Ok(()), |why| Err(Status::unexplained(why)))
             }
             Outcome::Put(_) | Outcome::Same(_) | Outcome::Gone | Outcome::Released(_) => Ok(()),
         }
@@ -459,7 +458,7 @@ impl Writer<'_> {
             let revision = previous.map_or(0, |previous| previous.revision);
             return Ok(match (outcome, previous) {
                 (Outcome::Put(json) | Outcome::Released(json), _) => {
-                    self.shown(&Stored::as_is(kind, key, revision, json))
+                    self.shown(&Stored::as_is(&kind, key, revision, json))
                 }
                 (Outcome::Same(stored), _) => self.shown(&stored),
                 (Outcome::Gone, Some(last)) => self.shown(last),
@@ -468,15 +467,15 @@ impl Writer<'_> {
         }
         let released = match &outcome {
             // The response has the last stored version.
-            Outcome::Released(json) => Some(Stored::as_is(kind, key.clone(), 0, json.clone())),
+            Outcome::Released(json) => Some(Stored::as_is(&kind, key.clone(), 0, json.clone())),
             Outcome::Put(_) | Outcome::Same(_) | Outcome::Gone => None,
         };
         let written = self
             .model
-            .carry_out(self.now, stored_as, key, previous.cloned(), outcome);
+            .carry_out(self.now, &stored_as, key, previous.cloned(), outcome);
         let read_back = shown.map(|json| {
             let stored = &written.stored;
-            let shown = Stored::new(kind, stored.key.clone(), stored.revision, json);
+            let shown = Stored::new(&kind, stored.key.clone(), stored.revision, json);
             let shown = Arc::new(shown);
             self.model.conversions.keep(Arc::clone(&shown));
             shown
@@ -494,7 +493,8 @@ impl Writer<'_> {
 
     /// Encodes the object in the requested representation.
     fn shown(&self, stored: &Stored) -> Bytes {
-        let asked = (stored.kind != self.asked()).then(|| convert::converted(stored, self.asked()));
+        let asked =
+            (stored.kind != self.collection.kind).then(|| convert::converted(stored, &self.collection.kind));
         table::shown(
             asked.as_ref().unwrap_or(stored),
             self.form,

@@ -51,7 +51,7 @@ impl Model {
         request: ReviewRequest,
         reviewer: &Reviewer<'_>,
     ) -> Result<Bytes, Status> {
-        let kind = request.collection.kind;
+        let kind = request.collection.kind.clone();
         let time = timestamp(self.epoch + now);
         let form = request.form;
         let mut answer = match request.review {
@@ -86,15 +86,15 @@ impl Model {
                 self.access_answer(request, time, reviewer.authorizer, user_of)?
             }
         };
-        answer["kind"] = kind.kind.into();
+        answer["kind"] = (*kind.kind).into();
         answer["apiVersion"] = kind.api_version().into();
-        let answer = types::conform(kind, &answer, self.version)
+        let answer = types::conform(&kind, &answer, self.version)
             .expect("what was read as its kind fits it, and so does what is written here")
             .unwrap_or(answer);
         let mut body = match form {
             Representation::Full => encode_json(&answer),
             Representation::Metadata(_) | Representation::Table(_) => {
-                let stored = Stored::as_is(kind, String::new(), 0, answer);
+                let stored = Stored::as_is(&kind, String::new(), 0, answer);
                 stored.encoded(form).to_vec()
             }
         };
@@ -110,11 +110,11 @@ impl Model {
         authorizer: &Authorizer,
         whom: impl FnOnce(&Value) -> User,
     ) -> Result<Value, Status> {
-        let (review, kind) = (request.review, request.collection.kind);
+        let (review, kind) = (request.review, request.collection.kind.clone());
         let mut object = self.noted(request, time);
         let faults = validation::validate_review(review, &object, self.version);
         if !faults.is_empty() {
-            return Err(Status::invalid_review(kind, &faults));
+            return Err(Status::invalid_review(&kind, &faults));
         }
         let spec = &object["spec"];
         let decision = authorizer.decide(&whom(spec), &attributes(spec));
@@ -142,10 +142,10 @@ impl Model {
         if let Some(namespace) = collection.namespace {
             object["metadata"]["namespace"] = namespace.into();
         }
-        let nothing = types::zero(collection.kind, self.version);
+        let nothing = types::zero(&collection.kind, self.version);
         let nothing = nothing.cloned().unwrap_or_else(ownership::nothing);
         let part = if review == Review::NewToken { "token" } else { "" };
-        Ownership::new(collection.kind, self.version, &manager, part, time)
+        Ownership::new(&collection.kind, self.version, &manager, part, time)
             .note_update(&nothing, &mut object);
         object
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use apimachinery::object::Stored;
 use apimachinery::options::{Representation, TableOptions};
 use builtin_kinds::columns::{Columns, Row};
@@ -30,7 +30,7 @@ pub(super) fn shown(
     let Representation::Table(table) = form else {
         return stored.encoded(form);
     };
-    let printer = Printer::new(stored.kind, table, version, now);
+    let printer = Printer::new(&stored.kind, table, version, now);
     let object = printed(stored);
     let version = object["metadata"].get("resourceVersion");
     let metadata: Map<_, _> = version
@@ -45,7 +45,7 @@ pub(super) fn shown(
 
 /// Encodes a page as a table, without newline.
 pub(super) fn page(page: &Page, table: TableOptions, metadata: &Map<String, Value>) -> Vec<u8> {
-    let printer = Printer::new(page.kind, table, page.version, page.read_at);
+    let printer = Printer::new(&page.kind, table, page.version, page.read_at);
     let mut out = printer.begin(metadata, true);
     for (index, item) in page.items.iter().enumerate() {
         if index > 0 {
@@ -65,12 +65,12 @@ pub(super) fn page(page: &Page, table: TableOptions, metadata: &Map<String, Valu
 
 /// Returns the object in the version that columns read.
 fn printed(stored: &Stored) -> Value {
-    convert::received(stored.kind, stored.json())
+    convert::received(&stored.kind, stored.json())
 }
 
 /// Encodes the table of a bookmark: a row of an object with only a resourceVersion; `carried` is the `object` of the row.
 pub(super) fn bookmark(
-    kind: &ApiResource,
+    kind: &KindRef,
     table: TableOptions,
     version: Version,
     object: &Value,
@@ -88,18 +88,18 @@ pub(super) fn bookmark(
 
 /// Encoder of objects of one kind as rows.
 #[derive(Debug)]
-pub(super) struct Printer<'a> {
-    kind: &'a ApiResource,
+pub(super) struct Printer {
+    kind: KindRef,
     table: TableOptions,
     columns: Columns,
     version: Version,
     now: Duration,
 }
 
-impl<'a> Printer<'a> {
-    pub(super) fn new(kind: &'a ApiResource, table: TableOptions, version: Version, now: Duration) -> Self {
+impl Printer {
+    pub(super) fn new(kind: &KindRef, table: TableOptions, version: Version, now: Duration) -> Self {
         Self {
-            kind,
+            kind: kind.clone(),
             table,
             columns: Columns::of(kind, version),
             version,
@@ -137,7 +137,7 @@ impl<'a> Printer<'a> {
         };
         out.extend_from_slice(b"{\"cells\":");
         out.extend_from_slice(&encode_json(&self.columns.cells(&row)));
-        if let Some(conditions) = Columns::conditions(self.kind, &row) {
+        if let Some(conditions) = Columns::conditions(&self.kind, &row) {
             out.extend_from_slice(b",\"conditions\":");
             out.extend_from_slice(&encode_json(&conditions));
         }

@@ -65,12 +65,12 @@ impl Model {
             Err(missing) if self.namespaces_enforced => return Err(missing),
             Ok(found) if found.is_terminating() => {
                 let accounts = self.kind("", "serviceaccounts")?;
-                return Err(Status::namespace_terminating(accounts, name, namespace));
+                return Err(Status::namespace_terminating(&accounts, name, namespace));
             }
             Ok(_) | Err(_) => {}
         }
         let account = self.named("serviceaccounts", Some(namespace), name)?;
-        check_request(place.kind, &account, &request)?;
+        check_request(&place.kind, &account, &request)?;
         let time = self.epoch + now;
         let lifetime = request["spec"]["expirationSeconds"].as_i64().unwrap_or(LIFETIME);
         let end = time + Duration::from_secs(lifetime.unsigned_abs());
@@ -144,7 +144,7 @@ impl Model {
                 "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have \
                  been deleted and then recreated"
             );
-            return Err(Status::precondition_failed(object.kind, name, &why));
+            return Err(Status::precondition_failed(&object.kind, name, &why));
         }
         about.insert(claim.to_owned(), claimed(name, Some(&object.uid)));
         Ok(about)

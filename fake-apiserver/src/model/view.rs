@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use apimachinery::object::Stored;
 use apimachinery::selector::Selector;
 
@@ -12,7 +12,7 @@ use super::conversions::Conversions;
 /// The view of one request.
 pub(super) struct View<'a> {
     /// The requested kind, which may be another version than the stored one.
-    pub(super) kind: &'static ApiResource,
+    pub(super) kind: &'a KindRef,
     /// Objects that a webhook converted.
     pub(super) conversions: &'a Conversions,
     /// Selector, which reads the converted object.
@@ -25,7 +25,7 @@ impl watchcache::View<Stored> for View<'_> {
     }
 
     fn convert<'a>(&self, object: &'a Arc<Stored>) -> Cow<'a, Arc<Stored>> {
-        if object.kind == self.kind {
+        if object.kind == *self.kind {
             Cow::Borrowed(object)
         } else {
             Cow::Owned(self.conversions.as_kind(object, self.kind))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::encode::encode_json;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::object::Stored;
 use apimachinery::options::{Collection, MetaVersion, Representation, RowObject, WatchRequest};
 use apimachinery::selector::Selector;
@@ -70,7 +70,7 @@ impl WatchSession {
         request: &WatchRequest,
         lifetime: Duration,
     ) -> Self {
-        let kind = request.collection.kind;
+        let kind = &request.collection.kind;
         let options = WatchOptions {
             namespace: request.collection.namespace.clone(),
             resource_version: request.resource_version,
@@ -139,7 +139,7 @@ impl WatchSession {
     /// `wake`.
     pub fn poll(&mut self, model: &Model, now: Duration) -> WatchPoll {
         let view = View {
-            kind: self.collection.kind,
+            kind: &self.collection.kind,
             conversions: &model.conversions,
             selector: &self.selector,
         };
@@ -154,12 +154,12 @@ impl WatchSession {
     ///
     /// False: they need none.
     pub(crate) fn read_ahead(&self, model: &Model, now: Duration) -> bool {
-        if !Model::may_convert(self.collection.kind) {
+        if !Model::may_convert(&self.collection.kind) {
             return false;
         }
         model.conversions.begin();
         let view = View {
-            kind: self.collection.kind,
+            kind: &self.collection.kind,
             conversions: &model.conversions,
             selector: &self.selector,
         };
@@ -177,7 +177,7 @@ impl WatchSession {
             } => {
                 let marker = ends_initial_events.then_some("true");
                 let named = !std::mem::replace(&mut self.named, true);
-                let (kind, revision) = (self.collection.kind, revision.to_string());
+                let (kind, revision) = (&self.collection.kind, revision.to_string());
                 bookmark_frame(model.version, kind, &revision, marker, self.form, named)
             }
             Frame::Initial(object) => WatchFrame {
@@ -233,7 +233,7 @@ pub fn error_frame(status: &Status) -> WatchFrame {
 /// has its column definitions if `named`.
 pub(super) fn bookmark_frame(
     version: Version,
-    kind: &ApiResource,
+    kind: &KindRef,
     resource_version: &str,
     initial_events_end: Option<&str>,
     form: Representation,

@@ -38,7 +38,7 @@ const SERVER_OWNED: [&str; 9] = [
 
 /// Creates or replaces `current` by `manifest`, at `time` since 1970. `uid` is that of a new object.
 pub(super) fn replace(
-    kind: &'static ApiResource,
+    kind: &ApiResource,
     key: &str,
     current: Option<&Arc<Stored>>,
     manifest: Value,

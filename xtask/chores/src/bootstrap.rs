@@ -133,7 +133,7 @@ fn served(newer: &Objects, version: Version) -> Result<Objects, Error> {
         let registers = kind == "APIService";
         let (group, version) = (text("group"), text("version"));
         let mut kinds = catalog.kinds().iter();
-        let registered = !registers || kinds.any(|kind| (kind.group, kind.version) == (group, version));
+        let registered = !registers || kinds.any(|kind| kind.group == group && kind.version == version);
         if registered && catalog.find_kind(api_version, kind).is_some() {
             objects.insert(key.clone(), json.clone());
         }

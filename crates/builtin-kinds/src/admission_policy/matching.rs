@@ -2,7 +2,7 @@
 //!
 //! Source: apiserver `pkg/admission/plugin/policy/matching`.
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
@@ -68,20 +68,20 @@ impl Matching {
     }
 
     /// The kind that a rule names: that of the request, or else one of `equivalents`, unless only the former counts.
-    pub(crate) fn selected(
+    pub(crate) fn selected<'k>(
         &self,
         request: &Request<'_>,
-        equivalents: &[&'static ApiResource],
-    ) -> Option<&'static ApiResource> {
-        let names = |rule: &Rule, kind: &&&'static ApiResource| rule.matches(request, kind, true);
-        let own = equivalents.iter().find(|kind| **kind == request.asked);
+        equivalents: &'k [KindRef],
+    ) -> Option<&'k KindRef> {
+        let names = |rule: &Rule, kind: &KindRef| rule.matches(request, kind, true);
+        let own = equivalents.iter().find(|kind| ***kind == *request.asked);
         let own = own.filter(|own| self.rules.iter().any(|rule| names(rule, own)));
         let other = || {
             let named = |rule: &Rule| equivalents.iter().find(|kind| names(rule, kind));
             self.rules.iter().find_map(named)
         };
         let selected = own.or_else(|| if self.exact { None } else { other() });
-        selected.copied().filter(|_| self.matches_labels(request))
+        selected.filter(|_| self.matches_labels(request))
     }
 
     fn matches_labels(&self, request: &Request<'_>) -> bool {
@@ -122,10 +122,10 @@ impl Rule {
             "Cluster" => !kind.namespaced,
             _ => true,
         };
-        has(&self.groups, kind.group)
-            && (!exact || has(&self.versions, kind.version))
+        has(&self.groups, &kind.group)
+            && (!exact || has(&self.versions, &kind.version))
             && has(&self.operations, request.operation)
-            && self.has_resource(kind.plural, request.subresource)
+            && self.has_resource(&kind.plural, request.subresource)
             && (self.names.is_empty() || self.names.iter().any(|name| name == request.name))
             && scope
     }

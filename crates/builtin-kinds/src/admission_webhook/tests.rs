@@ -6,9 +6,10 @@ use rstest::rstest;
 use super::*;
 use crate::catalog::Catalog;
 
-fn kind(group: &str, plural: &str) -> &'static ApiResource {
+fn kind(group: &str, plural: &str) -> KindRef {
     Catalog::builtin(Version::V1_36)
         .find(group, plural)
+        .cloned()
         .expect("it is built in")
 }
 
@@ -66,7 +67,7 @@ fn reviewed(response: Value) -> Value {
 fn rules_and_labels_select(#[case] more: Value, #[case] selected: bool) {
     let kind = kind("", "configmaps");
     let object = json!({"metadata": {"name": "a", "labels": {"app": "x"}}});
-    let found = hook(&more, false).selects(&asked(kind, &object, &Value::Null), &[kind]);
+    let found = hook(&more, false).selects(&asked(&kind, &object, &Value::Null), std::slice::from_ref(&kind));
     assert_eq!(found.is_some(), selected);
 }
 
@@ -78,11 +79,11 @@ fn another_version_is_the_same_resource_unless_it_must_be_exact(
     #[case] shown: Option<&str>,
 ) {
     let catalog = Catalog::builtin(Version::V1_36);
-    let versions: Vec<&'static ApiResource> = catalog
+    let versions: Vec<KindRef> = catalog
         .kinds()
         .iter()
-        .copied()
         .filter(|kind| kind.kind == "HorizontalPodAutoscaler")
+        .cloned()
         .collect();
     let newest = versions
         .iter()
@@ -114,7 +115,7 @@ fn conditions(#[case] expression: &str, #[case] policy: &str, #[case] expected: 
         &json!({"failurePolicy": policy, "matchConditions": [{"name": "c", "expression": expression}]}),
         false,
     );
-    let held = hook.conditions_hold(&asked(kind, &object, &Value::Null));
+    let held = hook.conditions_hold(&asked(&kind, &object, &Value::Null));
     let held = held.map_err(|status| status.message);
     assert_eq!(held, expected.map_err(str::to_owned));
 }
@@ -176,7 +177,7 @@ fn validating_webhooks_return_no_patch() {
 fn a_review_is_of_the_first_version_that_is_known() {
     let kind = kind("", "configmaps");
     let object = json!({"metadata": {"name": "a"}});
-    let review = hook(&json!({}), false).review(&asked(kind, &object, &Value::Null), "1");
+    let review = hook(&json!({}), false).review(&asked(&kind, &object, &Value::Null), "1");
     assert_eq!(review["apiVersion"], "admission.k8s.io/v1");
     assert_eq!(review["request"]["uid"], "1");
     assert_eq!(review["request"]["requestKind"]["kind"], "ConfigMap");

@@ -1,9 +1,11 @@
 //! Rows of a stock apiserver, by group. All values were recorded from kube-apiserver (`oracle/probes/kinds.yaml`).
 
+use std::borrow::Cow::Borrowed;
+
 use apimachinery::Version;
 use apimachinery::kind::{
-    ALL_VERBS, ApiResource, CUSTOM_VERBS, Deletion, NameRule, Part, Review, Scale, ScaleSelector,
-    SelectableField, UnknownField,
+    ALL_VERBS, ApiResource, CUSTOM_VERBS, Deletion, NameRule, Names::Literal, Part, Review, Scale,
+    ScaleSelector, SelectableField, SelectableFields, UnknownField,
 };
 
 mod access;
@@ -30,16 +32,16 @@ pub(super) fn rows() -> impl Iterator<Item = &'static ApiResource> {
 
 /// A built-in, namespaced kind of the core group without special properties: the base of all rows.
 const CORE: ApiResource = ApiResource {
-    group: "",
-    version: "v1",
-    plural: "",
-    singular: "",
-    kind: "",
-    list_kind: "",
-    short_names: &[],
-    categories: &[],
+    group: Borrowed(""),
+    version: Borrowed("v1"),
+    plural: Borrowed(""),
+    singular: Borrowed(""),
+    kind: Borrowed(""),
+    list_kind: Borrowed(""),
+    short_names: Literal(&[]),
+    categories: Literal(&[]),
     verbs: ALL_VERBS,
-    deprecation: "",
+    deprecation: Borrowed(""),
     since: Version::V1_33,
     shows: None,
     stored_as: None,
@@ -55,7 +57,7 @@ const CORE: ApiResource = ApiResource {
     fields: &["spec", "status"],
     zero: "",
     zero_annotations: &[],
-    selectable: &[],
+    selectable: SelectableFields::Literal(&[]),
     unknown_field: UnknownField::OnlyNameAndNamespace,
     deletion: Deletion::AtOnce,
     orphans: false,
@@ -69,12 +71,16 @@ const CORE: ApiResource = ApiResource {
 
 /// `scale` of a kind with replicas and a label selector.
 const REPLICAS: Scale = Scale {
-    spec: "/spec/replicas",
-    status: "/status/replicas",
-    selector: ScaleSelector::Labels("/spec/selector"),
+    spec: Borrowed("/spec/replicas"),
+    status: Borrowed("/status/replicas"),
+    selector: ScaleSelector::Labels(Borrowed("/spec/selector")),
 };
 
-const fn selectable(label: &'static str, pointer: &'static str, default: &'static str) -> SelectableField {
+const fn selectable(
+    label: &'static str,
+    pointer: &'static str,
+    default: &'static str,
+) -> SelectableField<'static> {
     SelectableField {
         label,
         pointer,
@@ -84,17 +90,17 @@ const fn selectable(label: &'static str, pointer: &'static str, default: &'stati
 }
 
 /// String field.
-const fn field(label: &'static str, pointer: &'static str) -> SelectableField {
+const fn field(label: &'static str, pointer: &'static str) -> SelectableField<'static> {
     selectable(label, pointer, "")
 }
 
 /// Boolean field.
-const fn flag(label: &'static str, pointer: &'static str) -> SelectableField {
+const fn flag(label: &'static str, pointer: &'static str) -> SelectableField<'static> {
     selectable(label, pointer, "false")
 }
 
 /// Number field.
-const fn count(label: &'static str, pointer: &'static str) -> SelectableField {
+const fn count(label: &'static str, pointer: &'static str) -> SelectableField<'static> {
     selectable(label, pointer, "0")
 }
 
@@ -103,7 +109,7 @@ const fn part(
     kind: &'static str,
     group_version: Option<(&'static str, &'static str)>,
     verbs: &'static [&'static str],
-) -> Part {
+) -> Part<'static> {
     Part {
         name,
         kind,
@@ -114,22 +120,22 @@ const fn part(
 
 /// Kind of `scale` subresources. It has no collection.
 pub(super) static SCALE: ApiResource = ApiResource {
-    group: "autoscaling",
-    plural: "scales",
-    singular: "scale",
-    kind: "Scale",
-    list_kind: "ScaleList",
+    group: Borrowed("autoscaling"),
+    plural: Borrowed("scales"),
+    singular: Borrowed("scale"),
+    kind: Borrowed("Scale"),
+    list_kind: Borrowed("ScaleList"),
     verbs: &[],
     ..CORE
 };
 
 /// Kind of requests for a token of a service account. It has no collection.
 pub(super) static TOKEN_REQUEST: ApiResource = ApiResource {
-    group: "authentication.k8s.io",
-    plural: "tokenrequests",
-    singular: "tokenrequest",
-    kind: "TokenRequest",
-    list_kind: "TokenRequestList",
+    group: Borrowed("authentication.k8s.io"),
+    plural: Borrowed("tokenrequests"),
+    singular: Borrowed("tokenrequest"),
+    kind: Borrowed("TokenRequest"),
+    list_kind: Borrowed("TokenRequestList"),
     verbs: &[],
     review: Some(Review::NewToken),
     ..CORE
@@ -137,22 +143,22 @@ pub(super) static TOKEN_REQUEST: ApiResource = ApiResource {
 
 /// Kind of requests to evict a pod. It has no collection.
 pub(super) static EVICTION: ApiResource = ApiResource {
-    group: "policy",
-    plural: "evictions",
-    singular: "eviction",
-    kind: "Eviction",
-    list_kind: "EvictionList",
+    group: Borrowed("policy"),
+    plural: Borrowed("evictions"),
+    singular: Borrowed("eviction"),
+    kind: Borrowed("Eviction"),
+    list_kind: Borrowed("EvictionList"),
     verbs: &[],
     ..CORE
 };
 
 /// Custom resource of the scenarios.
 pub(super) static WIDGET: ApiResource = ApiResource {
-    group: "probe.example.com",
-    plural: "widgets",
-    singular: "widget",
-    kind: "Widget",
-    list_kind: "WidgetList",
+    group: Borrowed("probe.example.com"),
+    plural: Borrowed("widgets"),
+    singular: Borrowed("widget"),
+    kind: Borrowed("Widget"),
+    list_kind: Borrowed("WidgetList"),
     verbs: CUSTOM_VERBS,
     custom: true,
     status: true,

@@ -17,9 +17,9 @@ fn json(kind: &ApiResource, text: &str) -> Value {
 fn a_row_is_named_once() {
     let catalog = Catalog::of_scenarios(Version::V1_36);
     for kind in catalog.kinds() {
-        let found = catalog.find_version(kind.group, kind.version, kind.plural);
-        assert_eq!(found, Some(*kind), "{}", kind.qualified());
-        assert_eq!(catalog.find_kind(&kind.api_version(), kind.kind), Some(*kind));
+        let found = catalog.find_version(&kind.group, &kind.version, &kind.plural);
+        assert_eq!(found, Some(kind), "{}", kind.qualified());
+        assert_eq!(catalog.find_kind(&kind.api_version(), &kind.kind), Some(kind));
     }
 }
 
@@ -50,8 +50,8 @@ fn zero_values_and_first_statuses_are_json() {
 #[test]
 fn rows_with_shared_objects_name_the_stored_row() {
     for kind in newest().kinds() {
-        if let Some((group, version)) = kind.shows {
-            assert!(newest().find_version(group, version, kind.plural).is_some());
+        if let Some((group, version)) = &kind.shows {
+            assert!(newest().find_version(group, version, &kind.plural).is_some());
         }
         assert_eq!(kind.allows("watch"), kind.is_stored(), "{}", kind.qualified());
     }
@@ -98,6 +98,7 @@ fn the_stored_version_is_hashed(
 ) {
     let kind = Catalog::builtin(minor)
         .find_version(group, version, plural)
+        .cloned()
         .unwrap();
     assert_eq!(kind.storage_version_hash(minor).as_deref(), hash);
 }
@@ -107,7 +108,8 @@ fn the_stored_version_is_hashed(
 #[case(Version::V1_34, "resource.k8s.io", true)]
 #[case(Version::V1_36, "apps", true)]
 fn a_minor_serves_its_own_groups(#[case] minor: Version, #[case] group: &str, #[case] served: bool) {
-    let groups = Catalog::builtin(minor).groups();
+    let catalog = Catalog::builtin(minor);
+    let groups = catalog.groups();
     assert_eq!(groups.iter().any(|known| known.name == group), served);
 }
 
@@ -127,7 +129,7 @@ fn the_newest_version_is_preferred() {
 
 #[test]
 fn subresources_are_those_of_discovery() {
-    let pods = newest().find("", "pods").unwrap();
+    let pods = newest().find("", "pods").cloned().unwrap();
     let names: Vec<&str> = pods.subresources().iter().map(|part| part.name).collect();
     assert_eq!(
         names,
@@ -144,7 +146,8 @@ fn subresources_are_those_of_discovery() {
             "status"
         ]
     );
-    let scale = newest().find("apps", "deployments").unwrap().subresources()[0];
+    let deployments = newest().find("apps", "deployments").cloned().unwrap();
+    let scale = deployments.subresources()[0];
     assert_eq!(
         (scale.name, scale.group_version),
         ("scale", Some(("autoscaling", "v1")))

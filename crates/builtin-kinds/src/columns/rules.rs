@@ -534,7 +534,7 @@ pub(super) struct Older {
 
 impl Older {
     pub(super) fn applies_to(&self, kind: &ApiResource, version: Version) -> bool {
-        (self.group, self.plural) == (kind.group, kind.plural) && version < self.before
+        self.group == kind.group && self.plural == kind.plural && version < self.before
     }
 }
 

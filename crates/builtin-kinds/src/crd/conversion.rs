@@ -46,7 +46,7 @@ impl Conversion {
     }
 
     /// Returns the webhook that makes of an object of one kind one of the other; `None`: none is needed.
-    pub fn between(from: &ApiResource, to: &ApiResource) -> Option<&'static Self> {
+    pub fn between<'a>(from: &ApiResource, to: &'a ApiResource) -> Option<&'a Self> {
         let conversion = Definition::of(to)?.conversion.as_ref()?;
         (from.version != to.version).then_some(conversion)
     }

@@ -319,8 +319,11 @@ mod tests {
     use crate::catalog::Catalog;
 
     fn patched(path: &[&str], object: Value, patch: Value) -> Result<Value, String> {
-        let kind = Catalog::builtin(Version::V1_36).find("", "pods").unwrap();
-        let mut schema = Schema::of_builtin(kind, Version::V1_36).unwrap();
+        let kind = Catalog::builtin(Version::V1_36)
+            .find("", "pods")
+            .cloned()
+            .unwrap();
+        let mut schema = Schema::of_builtin(&kind, Version::V1_36).unwrap();
         for name in path {
             schema = schema.field(name).unwrap();
         }

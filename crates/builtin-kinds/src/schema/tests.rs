@@ -1,7 +1,7 @@
 //! Tests of schemas from published types and from definitions.
 
 use apimachinery::Version;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -10,12 +10,15 @@ use crate::catalog::Catalog;
 
 const VERSIONS: [Version; 4] = [Version::V1_33, Version::V1_34, Version::V1_35, Version::V1_36];
 
-fn kind(group: &str, plural: &str) -> &'static ApiResource {
-    Catalog::builtin(Version::V1_36).find(group, plural).unwrap()
+fn kind(group: &str, plural: &str) -> KindRef {
+    Catalog::builtin(Version::V1_36)
+        .find(group, plural)
+        .cloned()
+        .unwrap()
 }
 
 fn at(group: &str, plural: &str, path: &str) -> &'static Schema {
-    let mut schema = Schema::of_builtin(kind(group, plural), Version::V1_36).unwrap();
+    let mut schema = Schema::of_builtin(&kind(group, plural), Version::V1_36).unwrap();
     for step in path.split('.') {
         schema = match step {
             "[]" => schema.items().unwrap(),
@@ -131,7 +134,7 @@ fn unknown_fields_are_named_by_their_path(
     #[case] object: Value,
     #[case] expected: &[&str],
 ) {
-    let schema = Schema::of_builtin(kind(group, plural), Version::V1_36).unwrap();
+    let schema = Schema::of_builtin(&kind(group, plural), Version::V1_36).unwrap();
     assert_eq!(schema.unknown_fields(&object), expected);
 }
 

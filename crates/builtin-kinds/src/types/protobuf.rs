@@ -277,8 +277,11 @@ mod tests {
     use crate::catalog::Catalog;
 
     fn read(group: &str, plural: &str, message: &[u8]) -> Result<Value, String> {
-        let kind = Catalog::builtin(Version::V1_36).find(group, plural).unwrap();
-        from_protobuf(kind, message).map(Value::Object)
+        let kind = Catalog::builtin(Version::V1_36)
+            .find(group, plural)
+            .cloned()
+            .unwrap();
+        from_protobuf(&kind, message).map(Value::Object)
     }
 
     /// Encodes a field that contains a message.

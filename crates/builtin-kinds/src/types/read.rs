@@ -554,8 +554,9 @@ mod tests {
     fn deployment(spec: &Value) -> Result<Value, String> {
         let kind = Catalog::builtin(Version::V1_36)
             .find("apps", "deployments")
+            .cloned()
             .unwrap();
-        conform(kind, &json!({ "metadata": {}, "spec": spec }), Version::V1_36).map(Option::unwrap)
+        conform(&kind, &json!({ "metadata": {}, "spec": spec }), Version::V1_36).map(Option::unwrap)
     }
 
     #[rstest]
@@ -593,13 +594,17 @@ mod tests {
     fn strict_errors_are_in_the_order_of_the_text() {
         let kind = Catalog::builtin(Version::V1_36)
             .find("apps", "deployments")
+            .cloned()
             .unwrap();
         let body =
             br#"{"foo":1,"metadata":{"name":"d","bar":1,"labels":{"a":"1","a":"2"}},"spec":{"replicas":1,
             "replicas":2,"template":{"spec":{"containers":[{"name":"c","x":1,"x":2,"ports":[{"y":2}]}],
             "zz":{"a":1,"a":2}}}}}"#;
         assert_eq!(
-            read_text(kind, body, Version::V1_36).unwrap().problems.join(", "),
+            read_text(&kind, body, Version::V1_36)
+                .unwrap()
+                .problems
+                .join(", "),
             "unknown field \"foo\", unknown field \"metadata.bar\", duplicate field \"metadata.labels.a\", duplicate \
              field \"spec.replicas\", unknown field \"spec.template.spec.containers[0].x\", unknown field \
              \"spec.template.spec.containers[0].ports[0].y\", unknown field \"spec.template.spec.zz\""

@@ -38,7 +38,7 @@ impl Validator<'_> {
         &mut self,
         world: &World,
         manifests: &mut [Manifest],
-        kind: &'static ApiResource,
+        kind: &ApiResource,
         span: Span,
     ) {
         if kind.definition.is_none() {
@@ -74,7 +74,7 @@ impl Validator<'_> {
             .find(|faults| !faults.is_empty())
             .unwrap_or_default()
         {
-            self.refused(span, kind.kind, &fault);
+            self.refused(span, &kind.kind, &fault);
         }
     }
 

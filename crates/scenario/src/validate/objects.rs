@@ -1,6 +1,6 @@
 //! Converts short forms and manifests to JSON, and tracks which objects exist.
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use serde_json::{Map, Value, json};
 
 use super::Validator;
@@ -54,7 +54,7 @@ impl Validator<'_> {
         if self.too_deep(&json, span) {
             return Vec::new();
         }
-        let Some(template) = self.manifest(world, json, info, span) else {
+        let Some(template) = self.manifest(world, json, &info, span) else {
             return Vec::new();
         };
         let copies = repeat
@@ -89,7 +89,7 @@ impl Validator<'_> {
                 (0..repeat.value).map(|i| counted(&template, i)).collect()
             }
         };
-        self.fit_definition(world, &mut manifests, info, span);
+        self.fit_definition(world, &mut manifests, &info, span);
         if let Some(first) = manifests.first() {
             self.object_name(&first.name, name_span);
         }
@@ -109,7 +109,7 @@ impl Validator<'_> {
         } = &name.0;
         let object = self.object(world, name.as_ref()?, namespace.as_ref(), resource.as_ref())?;
         let kind = self.kinds.find(&object.group, &object.plural);
-        let kind = kind.map_or("object", |kind| kind.singular);
+        let kind = kind.as_ref().map_or("object", |kind| &kind.singular);
         if world.has(&object) == Some(false) {
             let was = world.had(&object);
             let names: Vec<&str> = world.names_of_target();
@@ -179,8 +179,8 @@ impl Validator<'_> {
             (None, None) => Some(world.namespace()),
         };
         Some(ObjectName {
-            group: info.group.to_owned(),
-            plural: info.plural.to_owned(),
+            group: info.group.to_string(),
+            plural: info.plural.to_string(),
             namespace,
             name: bare.to_owned(),
         })
@@ -201,7 +201,7 @@ impl Validator<'_> {
         }
     }
 
-    pub(super) fn short(&mut self, short: &ShortObject, span: Span) -> Option<(&'static ApiResource, Value)> {
+    pub(super) fn short(&mut self, short: &ShortObject, span: Span) -> Option<(KindRef, Value)> {
         let bodies = short.bodies();
         let &[(word, body)] = bodies.as_slice() else {
             self.problem(
@@ -230,10 +230,11 @@ impl Validator<'_> {
             );
             return None;
         };
-        Some((info, self.body(info, body)))
+        let body = self.body(&info, body);
+        Some((info, body))
     }
 
-    fn body(&mut self, info: &'static ApiResource, at: &At<ShortBody>) -> Value {
+    fn body(&mut self, info: &ApiResource, at: &At<ShortBody>) -> Value {
         let body = &at.value;
         let mut metadata = Map::new();
         if let Some(name) = &body.name {
@@ -273,10 +274,10 @@ impl Validator<'_> {
         }
         let mut object = Map::new();
         object.insert("apiVersion".into(), Value::String(info.api_version()));
-        object.insert("kind".into(), Value::String(info.kind.to_owned()));
+        object.insert("kind".into(), Value::String(info.kind.to_string()));
         object.insert("metadata".into(), Value::Object(metadata));
 
-        let keeps_data = matches!(info.singular, "configmap" | "secret");
+        let keeps_data = matches!(&*info.singular, "configmap" | "secret");
         let misplaced = [
             body.data
                 .as_ref()
@@ -351,11 +352,11 @@ impl Validator<'_> {
         }
     }
 
-    fn kind_of(&mut self, json: &Value, span: Span) -> Option<&'static ApiResource> {
+    fn kind_of(&mut self, json: &Value, span: Span) -> Option<KindRef> {
         let text = |key: &str| json.get(key).and_then(Value::as_str).unwrap_or_default();
         let known = self.kinds.by_api_version(text("apiVersion"), text("kind"));
         if known.is_none() {
-            let kinds: Vec<&str> = self.kinds.all().iter().map(|kind| kind.kind).collect();
+            let kinds: Vec<&str> = self.kinds.all().iter().map(|kind| &*kind.kind).collect();
             let hint = match self.kinds.all().iter().find(|kind| kind.kind == text("kind")) {
                 Some(kind) => format!("a {} is of apiVersion `{}`", kind.kind, kind.api_version()),
                 None => suggest(text("kind"), kinds),
@@ -381,7 +382,7 @@ impl Validator<'_> {
         &mut self,
         world: &World,
         mut json: Value,
-        info: &'static ApiResource,
+        info: &ApiResource,
         span: Span,
     ) -> Option<Manifest> {
         let metadata = json.get_mut("metadata").and_then(Value::as_object_mut)?;
@@ -402,8 +403,8 @@ impl Validator<'_> {
             None => None,
         };
         Some(Manifest {
-            group: info.group.to_owned(),
-            plural: info.plural.to_owned(),
+            group: info.group.to_string(),
+            plural: info.plural.to_string(),
             namespace: namespace.filter(|_| info.namespaced),
             name,
             json,

@@ -168,7 +168,7 @@ mod tests {
             let Attributes::Resource { group, resource, subresource, name, namespace, .. } = &attributes else {
                 return Err(TestCaseError::fail(format!("{}: {attributes:?}", request.path)));
             };
-            prop_assert_eq!((group.as_str(), resource.as_str()), (kind.group, kind.plural));
+            prop_assert_eq!((group.as_str(), resource.as_str()), (&*kind.group, &*kind.plural));
             if kind.is_stored() {
                 prop_assert_eq!((name, subresource), (&named, &part.unwrap_or_default()));
             }

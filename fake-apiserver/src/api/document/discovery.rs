@@ -3,7 +3,7 @@
 //! Source: KEP-3352 (aggregated discovery), `apidiscovery.k8s.io/v2`; apiserver `endpoints/discovery`.
 
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, Part};
+use apimachinery::kind::{ApiResource, KindRef, Part};
 use apimachinery::status::Status;
 use builtin_kinds::catalog::{Catalog, Group};
 use serde_json::{Map, Value, json};
@@ -54,7 +54,7 @@ impl Discovery {
             Self::Groups | Self::Group(_) => false,
             Self::Resources { group, .. } => {
                 let mut kinds = catalog.kinds().iter();
-                !kinds.any(|kind| kind.custom && kind.group == group)
+                !kinds.any(|kind| kind.custom && kind.group == *group)
             }
         };
         if is_routed {
@@ -142,7 +142,7 @@ fn refused(request: &HttpRequest) -> Answer {
 
 // ---- the separate documents
 
-fn api_group(group: &Group) -> Value {
+fn api_group(group: &Group<'_>) -> Value {
     let versions: Vec<Value> = group
         .versions
         .iter()
@@ -175,14 +175,13 @@ fn resources(catalog: &Catalog, group: &str, group_version: &str, version: Versi
 }
 
 /// Returns the kinds of a group version, by plural.
-fn kinds(catalog: &Catalog, group: &str, version: &str) -> Vec<&'static ApiResource> {
-    let mut kinds: Vec<&'static ApiResource> = catalog
+fn kinds<'a>(catalog: &'a Catalog, group: &str, version: &str) -> Vec<&'a KindRef> {
+    let mut kinds: Vec<&KindRef> = catalog
         .kinds()
         .iter()
-        .copied()
         .filter(|kind| kind.group == group && kind.version == version)
         .collect();
-    kinds.sort_by_key(|kind| kind.plural);
+    kinds.sort_by_key(|kind| &kind.plural);
     kinds
 }
 
@@ -195,10 +194,10 @@ fn resource(kind: &ApiResource, version: Version) -> Value {
         "verbs": kind.verbs,
     });
     if !kind.short_names.is_empty() {
-        entry["shortNames"] = kind.short_names.into();
+        entry["shortNames"] = kind.short_names.iter().collect();
     }
     if !kind.categories.is_empty() {
-        entry["categories"] = kind.categories.into();
+        entry["categories"] = kind.categories.iter().collect();
     }
     if let Some(hash) = kind.storage_version_hash(version) {
         entry["storageVersionHash"] = hash.into();
@@ -206,7 +205,7 @@ fn resource(kind: &ApiResource, version: Version) -> Value {
     entry
 }
 
-fn subresource(kind: &ApiResource, part: &Part) -> Value {
+fn subresource(kind: &ApiResource, part: &Part<'_>) -> Value {
     let mut entry = json!({
         "name": format!("{}/{}", kind.plural, part.name),
         "singularName": "",
@@ -270,7 +269,7 @@ fn aggregated(of: &Discovery, request: &HttpRequest, catalog: &Catalog, version:
     answer
 }
 
-fn aggregated_group(catalog: &Catalog, group: &Group, version: Version) -> Value {
+fn aggregated_group(catalog: &Catalog, group: &Group<'_>, version: Version) -> Value {
     let mut metadata = Map::new();
     if !group.name.is_empty() {
         metadata.insert("name".to_owned(), group.name.into());
@@ -285,7 +284,7 @@ fn aggregated_group(catalog: &Catalog, group: &Group, version: Version) -> Value
             let kinds = kinds(catalog, group.name, version);
             json!({
                 "version": version,
-                "resources": kinds.into_iter().map(aggregated_resource).collect::<Vec<_>>(),
+                "resources": kinds.into_iter().map(|kind| aggregated_resource(kind)).collect::<Vec<_>>(),
                 "freshness": "Current",
             })
         })
@@ -293,19 +292,19 @@ fn aggregated_group(catalog: &Catalog, group: &Group, version: Version) -> Value
     json!({ "metadata": metadata, "versions": versions })
 }
 
-fn aggregated_resource(kind: &'static ApiResource) -> Value {
+fn aggregated_resource(kind: &ApiResource) -> Value {
     let mut entry = json!({
         "resource": kind.plural,
-        "responseKind": response_kind(kind, kind.kind, None),
+        "responseKind": response_kind(kind, &kind.kind, None),
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": kind.singular,
         "verbs": kind.verbs,
     });
     if !kind.short_names.is_empty() {
-        entry["shortNames"] = kind.short_names.into();
+        entry["shortNames"] = kind.short_names.iter().collect();
     }
     if !kind.categories.is_empty() {
-        entry["categories"] = kind.categories.into();
+        entry["categories"] = kind.categories.iter().collect();
     }
     let parts: Vec<Value> = kind
         .subresources()
@@ -328,7 +327,7 @@ fn aggregated_resource(kind: &'static ApiResource) -> Value {
 fn response_kind(of: &ApiResource, kind: &str, group_version: Option<(&str, &str)>) -> Value {
     let (group, version) = match group_version {
         Some(other) => other,
-        None if of.custom => (of.group, of.version),
+        None if of.custom => (&*of.group, &*of.version),
         None => ("", ""),
     };
     json!({ "group": group, "version": version, "kind": kind })

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use apimachinery::path::query_pairs;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::published;
@@ -157,8 +157,8 @@ fn tag(name: &str, paths: &Texts, catalog: &Catalog, version: Version) -> String
 }
 
 /// Returns the custom kinds in a document.
-fn customs(name: &str, catalog: &Catalog) -> impl Iterator<Item = &'static ApiResource> {
-    let kinds = catalog.kinds().iter().copied();
+fn customs<'a>(name: &'a str, catalog: &'a Catalog) -> impl Iterator<Item = &'a KindRef> {
+    let kinds = catalog.kinds().iter();
     kinds.filter(move |kind| kind.custom && custom::document_of(kind) == name)
 }
 

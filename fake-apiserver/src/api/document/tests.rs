@@ -130,7 +130,7 @@ fn both_discovery_formats_have_every_kind() {
     for version in VERSIONS {
         let catalog = Catalog::of_scenarios(version);
         for kind in catalog.kinds() {
-            let place = match kind.group {
+            let place = match &*kind.group {
                 "" => format!("/api/{}", kind.version),
                 group => format!("/apis/{group}/{}", kind.version),
             };
@@ -141,7 +141,7 @@ fn both_discovery_formats_have_every_kind() {
                 .iter()
                 .map(|entry| entry["name"].as_str().unwrap())
                 .collect();
-            assert!(names.contains(&kind.plural), "{version:?} {}", kind.qualified());
+            assert!(names.contains(&&*kind.plural), "{version:?} {}", kind.qualified());
             assert!(kind.custom || names.is_sorted(), "{names:?}");
         }
     }

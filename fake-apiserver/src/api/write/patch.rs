@@ -89,7 +89,7 @@ pub(super) fn duplicates(patch: &Patch, body: &[u8]) -> Vec<String> {
 ///
 /// 400: not an object, or not one of this kind.
 pub(super) fn config(body: &[u8], collection: &Collection) -> Result<Value, Status> {
-    let kind = collection.kind;
+    let kind = &collection.kind;
     let decoded: Value = if body.trim_ascii().is_empty() {
         json!({})
     } else {

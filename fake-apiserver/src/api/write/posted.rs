@@ -4,7 +4,7 @@
 //!
 //! Source: kubernetes `pkg/registry/core/pod/storage/{storage,eviction}.go`.
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use builtin_kinds::catalog;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::deletion::body_dry_run;
 use super::{DeleteOptions, WriteAction};
 
 /// Returns the kind of a POST to this subresource of a pod; `None`: it does not support POST.
-pub(super) fn kind(part: &str) -> Option<&'static ApiResource> {
+pub(super) fn kind(part: &str) -> Option<KindRef> {
     match part {
         "binding" => Some(catalog::binding()),
         "eviction" => Some(catalog::eviction()),
@@ -25,7 +25,7 @@ pub(super) fn action(
     kind: &ApiResource,
     object: Value,
     name: String,
-    resource: &'static ApiResource,
+    resource: KindRef,
 ) -> (WriteAction, bool) {
     if kind.kind == "Binding" {
         let binding = Box::new(object);

@@ -30,7 +30,7 @@ impl Writer<'_> {
     /// 403 for a pod with a class or an account that is not there, or that contradicts its class; 422 for a service that
     /// asks for what another one has.
     pub(super) fn admit_new(&self, object: &mut Value, name: &str, uid: &str) -> Result<bool, Status> {
-        match types::of(self.kind()).map(|known| known.name) {
+        match types::of(&self.kind).map(|known| known.name) {
             Some("core/v1.Pod") => self.admit_pod(object, name)?,
             Some("core/v1.Service") => self.allocate(object, &Value::Null, uid, name)?,
             Some("core/v1.PersistentVolumeClaim") => self.complete_claim(object),
@@ -49,7 +49,7 @@ impl Writer<'_> {
     /// # Errors
     /// 422 for a service that asks for what another one has.
     pub(super) fn admit_update(&self, current: &Value, object: &mut Value) -> Result<(), Status> {
-        match types::of(self.kind()).map(|known| known.name) {
+        match types::of(&self.kind).map(|known| known.name) {
             Some("core/v1.Service") => {
                 drop_what_goes_with_the_type(&current["spec"], &mut object["spec"]);
                 keep_addresses(current, object);
@@ -121,7 +121,7 @@ impl Writer<'_> {
         let why = format!(
             "error looking up service account {at}/{account}: serviceaccount \"{account}\" not found"
         );
-        Err(Status::forbidden(self.kind(), name, &why, Vec::new()))
+        Err(Status::forbidden(&self.kind, name, &why, Vec::new()))
     }
 
     /// Gives a service, which replaces `old`, the addresses and ports it has none of. Which ones, its uid decides.
@@ -142,14 +142,14 @@ impl Writer<'_> {
                 && service.pointer("/spec/allocateLoadBalancerNodePorts") != Some(&json!(false));
         let others: Vec<Value> = self
             .model
-            .objects(self.kind())
+            .objects(&self.kind)
             .values()
             .filter(|other| other.uid != uid)
             .map(|other| other.json())
             .collect();
         match asked_in_vain(service, old, &others).into_causes().as_slice() {
             [] => {}
-            faults => return Err(Status::invalid_object(self.kind(), name, faults)),
+            faults => return Err(Status::invalid_object(&self.kind, name, faults)),
         }
         let taken = |address: &Value| {
             others

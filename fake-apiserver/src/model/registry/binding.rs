@@ -47,7 +47,7 @@ impl Writer<'_> {
             None => gated.then(|| "has non-empty .spec.schedulingGates".to_owned()),
         };
         if let Some(why) = refused {
-            return Err(Status::not_bound(self.kind(), name, &why));
+            return Err(Status::not_bound(&self.kind, name, &why));
         }
         object["spec"]["nodeName"] = binding["target"]["name"].clone();
         let mut copied = vec!["annotations"];
@@ -64,7 +64,7 @@ impl Writer<'_> {
         }
         let scheduled = json!({ "type": "PodScheduled", "status": "True" });
         self.note_condition(&mut object["status"], scheduled);
-        let (kind, key) = (self.kind(), current.key.clone());
+        let (kind, key) = (&self.kind, current.key.clone());
         let object = self.conformed(object);
         let mut outcome = write::replace(kind, &key, Some(&current), object, self.time(), String::new());
         if let Outcome::Put(bound) = &mut outcome {

@@ -31,7 +31,7 @@ impl Writer<'_> {
     ///
     /// 403 for a class that does not exist, and for a pod with another priority.
     pub(super) fn prioritize(&self, pod: &mut Value, name: &str) -> Result<(), Status> {
-        let forbidden = |why: &str| Status::forbidden(self.kind(), name, why, Vec::new());
+        let forbidden = |why: &str| Status::forbidden(&self.kind, name, why, Vec::new());
         let spec = &mut pod["spec"];
         let class = spec["priorityClassName"].as_str().unwrap_or_default();
         let Some(priority) = self.priority(class) else {
@@ -105,7 +105,7 @@ impl Writer<'_> {
     ///
     /// 403 for a class that does not exist, and for a pod that contradicts it.
     pub(super) fn fit_to_runtime(&self, pod: &mut Value, name: &str) -> Result<(), Status> {
-        let forbidden = |why: &str| Err(Status::forbidden(self.kind(), name, why, Vec::new()));
+        let forbidden = |why: &str| Err(Status::forbidden(&self.kind, name, why, Vec::new()));
         let spec = &mut pod["spec"];
         let overhead = spec["overhead"]
             .as_object()

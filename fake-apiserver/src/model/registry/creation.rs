@@ -22,7 +22,7 @@ impl Writer<'_> {
         self.takes_content(sent)?;
         if !kind.allows("create") {
             let why = "create not allowed while custom resource definition is terminating";
-            return Err(Status::forbidden(kind, sent, why, Vec::new()));
+            return Err(Status::forbidden(&kind, sent, why, Vec::new()));
         }
         let generated = sent.is_empty() && !prefix.is_empty();
         let mut seed = seed;
@@ -43,9 +43,9 @@ impl Writer<'_> {
         let (object, uid) = self.prepared(&name, object)?;
         self.charge(&object, None, &name, None)?;
         match self.find(&name) {
-            Some(_) if generated => return Err(Status::no_name_left(kind, &name)),
+            Some(_) if generated => return Err(Status::no_name_left(&kind, &name)),
             Some(current) => {
-                let mut status = Status::already_exists(kind, &name);
+                let mut status = Status::already_exists(&kind, &name);
                 if is_terminating(&current.json()) {
                     status.message = format!("object is being deleted: {}", status.message);
                 }
@@ -77,7 +77,7 @@ impl Writer<'_> {
         if filled {
             object = self.conformed(object);
         }
-        if self.kind().defines {
+        if self.kind.defines {
             object = crd::prepared(object, None);
         }
         self.ownership(None).note_update(&self.nothing(), &mut object);
@@ -121,7 +121,7 @@ impl Writer<'_> {
     }
 
     fn store_new(&mut self, name: &str, mut object: Value, uid: String) -> Result<(u16, Bytes), Status> {
-        let (kind, key) = (self.kind(), self.key(name));
+        let (kind, key) = (&self.kind, self.key(name));
         self.warnings.extend(unevaluated::warnings(kind, &object));
         if let Some(definition) = Definition::of(kind) {
             definition.store(&mut object);
@@ -143,7 +143,7 @@ impl Writer<'_> {
 
     /// Checks that a new object is valid and has no resourceVersion.
     fn check_new(&self, object: &Value, name: &str) -> Result<(), Status> {
-        let (kind, version) = (self.kind(), self.model.version);
+        let (kind, version) = (&self.kind, self.model.version);
         let mut faults = validation::validate_create(kind, object, name, version);
         faults.extend(self.kind_fault(object));
         faults.extend(crd::new_faults(kind, object, version));

@@ -30,14 +30,14 @@ impl Writer<'_> {
         self.warn_of_orphans(options);
         if kind.deletion == Deletion::WhenEmpty && IMMORTAL.contains(&name) {
             return Err(Status::forbidden(
-                kind,
+                &kind,
                 name,
                 "this namespace may not be deleted",
                 Vec::new(),
             ));
         }
         let current = self.current(name)?;
-        check_preconditions(kind, &current, options)?;
+        check_preconditions(&kind, &current, options)?;
         self.admit_by_policies((None, Some(&current.json())), name, None)?;
         if !self.admitted {
             self.admit_deletion(&current)?;
@@ -49,13 +49,13 @@ impl Writer<'_> {
             self.model.definition_marked(self.now, &mut marked);
             return Ok((200, self.commit(key, Some(&current), Outcome::Put(marked))?));
         }
-        propagate(kind, &mut marked, options);
+        propagate(&kind, &mut marked, options);
         let has_finalizers = finalizers(&marked).next().is_some();
         let waits = match kind.deletion {
             Deletion::WhenEmpty => marked.pointer("/spec/finalizers/0").is_some(),
             Deletion::AfterGrace | Deletion::AtOnce => false,
         };
-        let grace = grace_period(kind, &marked, options);
+        let grace = grace_period(&kind, &marked, options);
         let graceful = kind.deletion == Deletion::AfterGrace;
         let pending = if graceful {
             grace > 0 || has_finalizers
@@ -94,7 +94,7 @@ impl Writer<'_> {
             if kind.deletion_shows_object {
                 body
             } else {
-                Status::deleted(kind, name, &uid).into()
+                Status::deleted(&kind, name, &uid).into()
             },
         ))
     }
@@ -104,15 +104,15 @@ impl Writer<'_> {
     /// Source: kubernetes `pkg/registry/core/service/storage/storage.go` (`afterDelete`).
     fn delete_endpoints(&mut self, service: &str) {
         let kind = self.kind();
-        if (kind.group, kind.kind) != ("", "Service") || self.dry_run {
+        if !(kind.group.is_empty() && kind.kind == "Service") || self.dry_run {
             return;
         }
         let namespace = self.collection.namespace.as_deref();
         if let Ok(endpoints) = self.model.named("endpoints", namespace, service) {
-            let (kind, key) = (endpoints.kind, endpoints.key.clone());
+            let (kind, key) = (endpoints.kind.clone(), endpoints.key.clone());
             let written = self
                 .model
-                .carry_out(self.now, kind, key, Some(endpoints), Outcome::Gone);
+                .carry_out(self.now, &kind, key, Some(endpoints), Outcome::Gone);
             self.written.push(written);
         }
     }
@@ -120,7 +120,7 @@ impl Writer<'_> {
     /// Adds the warning for a job whose pods are orphaned by default.
     fn warn_of_orphans(&mut self, options: &DeleteOptions) {
         let warned = self.warnings.iter().any(|warning| warning == ORPHANS);
-        if self.kind().kind == "Job" && options.propagation.is_none() && !warned {
+        if self.kind.kind == "Job" && options.propagation.is_none() && !warned {
             self.warnings.push(ORPHANS.to_owned());
         }
     }
@@ -137,7 +137,7 @@ impl Writer<'_> {
             ListOutcome::Refused(status) => return Err(status),
             ListOutcome::Wait { .. } => unreachable!("the wait is over"),
         };
-        if Model::may_convert(self.kind()) && self.model.needs() {
+        if Model::may_convert(&self.kind) && self.model.needs() {
             self.converts = true;
             return Err(suspended());
         }

@@ -32,10 +32,10 @@ impl Writer<'_> {
         if old.is_some_and(|old| only_for_the_collector(object, old)) {
             return Ok(());
         }
-        let refused = |why: &str| Status::forbidden(kind, name, why, Vec::new());
-        match kind.plural {
+        let refused = |why: &str| Status::forbidden(&kind, name, why, Vec::new());
+        match &*kind.plural {
             "roles" | "clusterroles" => {
-                if self.may("escalate", kind.plural, name, asker) {
+                if self.may("escalate", &kind.plural, name, asker) {
                     return Ok(());
                 }
                 let rules = PolicyRule::list(&object["rules"]);
@@ -65,7 +65,7 @@ impl Writer<'_> {
                 }
                 let Some(rules) = policy.role(&role, self.namespace()) else {
                     // kube-apiserver names the resource of the request, not that of the role.
-                    return Err(Status::not_found(kind, &role.name));
+                    return Err(Status::not_found(&kind, &role.name));
                 };
                 match self.missing(policy, rules, asker) {
                     Some(why) => Err(refused(&why)),

@@ -141,7 +141,7 @@ impl Writer<'_> {
         if self.dry_run {
             return Ok(());
         }
-        check_preconditions(self.kind(), current, options)?;
+        check_preconditions(&self.kind, current, options)?;
         let mut object = current.json();
         let condition = json!({
             "type": "DisruptionTarget",
@@ -150,7 +150,7 @@ impl Writer<'_> {
             "message": "Eviction API: evicting",
         });
         self.note_condition(&mut object["status"], condition);
-        let (kind, key) = (self.kind(), current.key.clone());
+        let (kind, key) = (&self.kind, current.key.clone());
         let object = self.conformed(object);
         let outcome = write::replace(kind, &key, Some(current), object, self.time(), String::new());
         self.commit(key, Some(current), outcome)?;

@@ -42,7 +42,7 @@ impl Writer<'_> {
         name: &str,
         part: Option<Subresource>,
     ) -> Result<(), Status> {
-        let check = match (self.kind().group, self.kind().plural, part) {
+        let check = match (&*self.kind.group, &*self.kind.plural, part) {
             ("", "pods", None | Some(Subresource::Resize)) => pod_faults,
             ("", "persistentvolumeclaims", None) => claim_faults,
             (_, _, _) => return Ok(()),
@@ -59,7 +59,7 @@ impl Writer<'_> {
                 [one] => one.clone(),
                 several => format!("[{}]", several.join(", ")),
             };
-            return Err(Status::forbidden(self.kind(), name, &why, Vec::new()));
+            return Err(Status::forbidden(&self.kind, name, &why, Vec::new()));
         }
         Ok(())
     }

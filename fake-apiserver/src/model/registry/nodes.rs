@@ -30,7 +30,7 @@ impl Writer<'_> {
                 ..Cause::default()
             });
             Err(Status::forbidden(
-                self.kind(),
+                &self.kind(),
                 name,
                 why,
                 cause.into_iter().collect(),

@@ -85,8 +85,8 @@ impl Writer<'_> {
                 (Some(_), Some(_)) => "UPDATE",
                 (None, _) => "DELETE",
             },
-            kind: self.kind(),
-            asked: self.kind(),
+            kind: &self.kind(),
+            asked: &self.kind(),
             part: None,
             subresource: subresource.map_or("", Subresource::name),
             name,
@@ -108,7 +108,7 @@ impl Writer<'_> {
                     message: refusal.message.clone(),
                     ..Cause::default()
                 };
-                let mut status = Status::forbidden(self.kind(), name, &refusal.message, vec![cause]);
+                let mut status = Status::forbidden(&self.kind, name, &refusal.message, vec![cause]);
                 status.reason = refusal.reason;
                 status.code = refusal.code;
                 Err(status)

@@ -42,11 +42,11 @@ impl Writer<'_> {
         if quotas.is_empty() {
             return Ok(());
         }
-        let usage = Usage::of(self.asked());
+        let usage = Usage::of(&self.collection.kind);
         if !usage.handles(object, old, part) {
             return Ok(());
         }
-        let refused = |why: String| Status::forbidden(self.asked(), name, &why, Vec::new());
+        let refused = |why: String| Status::forbidden(&self.collection.kind, name, &why, Vec::new());
         let mut charged: Vec<(Arc<Stored>, Value)> = Vec::new();
         for quota in quotas {
             let shown = quota.json();

@@ -19,7 +19,7 @@ use super::{Writer, text};
 impl Writer<'_> {
     pub(super) fn rescale(&mut self, current: &Arc<Stored>, sent: &Value) -> Result<(u16, Bytes), Status> {
         let kind = self.kind();
-        let scale = kind.scale.ok_or_else(Status::unknown_path)?;
+        let scale = kind.scale.as_ref().ok_or_else(Status::unknown_path)?;
         let replicas = sent
             .pointer("/spec/replicas")
             .and_then(Value::as_i64)
@@ -27,7 +27,7 @@ impl Writer<'_> {
         self.check_replicas(current.name(), scale, replicas)?;
         let mut object = current.json();
         scale::set(scale, &mut object, replicas);
-        self.write_scale(current, object, sent, Owners::NotedOfScale(scale.spec))
+        self.write_scale(current, object, sent, Owners::NotedOfScale(scale.spec.clone()))
     }
 
     /// Applies a Scale: the manager owns the replicas.
@@ -38,31 +38,26 @@ impl Writer<'_> {
         force: bool,
     ) -> Result<(u16, Bytes), Status> {
         let current = self.current(name)?;
-        let scale = self.kind().scale.ok_or_else(Status::unknown_path)?;
-        let of = Ownership::new(
-            catalog::scale(),
-            self.model.version,
-            &self.manager,
-            "",
-            String::new(),
-        );
+        let (kind, of_scale) = (self.kind(), catalog::scale());
+        let scale = kind.scale.as_ref().ok_or_else(Status::unknown_path)?;
+        let of = Ownership::new(&of_scale, self.model.version, &self.manager, "", String::new());
         of.check(config)?;
         let wanted = config.pointer("/spec/replicas").and_then(Value::as_i64);
         let live = current.json();
-        let (mut object, replicas) = self
-            .ownership(Some(Subresource::Scale))
-            .apply_scale(&live, scale.spec, wanted, force)?;
+        let (mut object, replicas) =
+            self.ownership(Some(Subresource::Scale))
+                .apply_scale(&live, &scale.spec, wanted, force)?;
         self.check_applied(config, name, false)?;
         self.check_replicas(name, scale, replicas)?;
         scale::set(scale, &mut object, replicas);
         self.write_scale(&current, object, config, Owners::Said)
     }
 
-    fn check_replicas(&self, name: &str, scale: Scale, replicas: i64) -> Result<(), Status> {
+    fn check_replicas(&self, name: &str, scale: &Scale, replicas: i64) -> Result<(), Status> {
         let kind = self.kind();
         if replicas < 0 {
             let (of, field, why) = if kind.custom {
-                (kind, scale::path(scale.spec), "should be a non-negative integer")
+                (kind, scale::path(&scale.spec), "should be a non-negative integer")
             } else {
                 let field = "spec.replicas".to_owned();
                 (catalog::scale(), field, "must be greater than or equal to 0")
@@ -72,7 +67,7 @@ impl Writer<'_> {
                 message: format!("Invalid value: {replicas}: {why}"),
                 field,
             };
-            return Err(Status::invalid_object(of, name, &[fault]));
+            return Err(Status::invalid_object(&of, name, &[fault]));
         }
         Ok(())
     }
@@ -102,7 +97,7 @@ impl Writer<'_> {
             }
             Representation::Full => {
                 let object = serde_json::from_slice(&body).unwrap_or_default();
-                Ok((status, encode_json(&scale::shown(kind, &object)?).into()))
+                Ok((status, encode_json(&scale::shown(&kind, &object)?).into()))
             }
         }
     }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use apimachinery::go_text;
+use apimachinery::kind::Text;
 use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
@@ -23,14 +24,14 @@ const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
 /// Managed fields of an object that replaces another one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Owners {
     /// Those of the request.
     Said,
     /// The writer manages what changes.
     Noted,
     /// The writer of its Scale manages the replicas at this pointer.
-    NotedOfScale(&'static str),
+    NotedOfScale(Text),
 }
 
 impl Writer<'_> {
@@ -46,11 +47,11 @@ impl Writer<'_> {
                 self.check_uid(&current, &object)?;
                 self.update(&current, subresource, object)
             }
-            None if self.kind().update_creates && subresource.is_none() => {
+            None if self.kind.update_creates && subresource.is_none() => {
                 self.takes_content(name)?;
                 self.create_as(name, object)
             }
-            None => Err(Status::not_found(self.kind(), name)),
+            None => Err(Status::not_found(&self.kind, name)),
         }
     }
 
@@ -62,7 +63,7 @@ impl Writer<'_> {
         config: &Value,
         force: bool,
     ) -> Result<(u16, Bytes), Status> {
-        let (kind, version) = (self.kind(), self.model.version);
+        let (kind, version) = (&self.kind, self.model.version);
         if subresource == Some(Subresource::Scale) {
             self.needs_namespace()?;
             return self.apply_scale(name, config, force);
@@ -142,7 +143,7 @@ impl Writer<'_> {
         self.check_version(current, &object)?;
         let kind = self.kind();
         if let Some(fault) = self.kind_fault(&object) {
-            return Err(Status::invalid_object(kind, current.name(), &[fault]));
+            return Err(Status::invalid_object(&kind, current.name(), &[fault]));
         }
         let stored = current.json();
         let mut reset = false;
@@ -167,7 +168,7 @@ impl Writer<'_> {
                 sent
             })
         });
-        let mut manifest = parts::written(kind, subresource, &stored, object);
+        let mut manifest = parts::written(&kind, subresource, &stored, object);
         if subresource == Some(Subresource::Status) {
             // Labels are defaulted from the template.
             manifest = match stored.pointer("/spec/template") {
@@ -182,7 +183,7 @@ impl Writer<'_> {
             (Some(owned), _) => ownership::copy(&owned, &mut manifest),
             (None, Owners::NotedOfScale(replicas)) => {
                 let scale = self.ownership(Some(Subresource::Scale));
-                scale.note_scale(&stored, &mut manifest, replicas);
+                scale.note_scale(&stored, &mut manifest, &replicas);
             }
             (None, _) if reset => ownership::without(&mut manifest),
             (None, _) => self.ownership(subresource).note_update(&stored, &mut manifest),
@@ -199,29 +200,29 @@ impl Writer<'_> {
             manifest = self.conformed(manifest);
         }
         let mut faults = validation::validate_update(
-            kind,
+            &kind,
             &self.identified(manifest.clone(), current.name(), &current.uid),
             &self.completed(stored.clone()),
             subresource,
             self.model.version,
         );
         faults.extend(crd::changed_faults(
-            kind,
+            &kind,
             &manifest,
             &stored,
             subresource,
             self.model.version,
         ));
         if subresource.is_none() {
-            faults.extend(admission_policy::faults(kind, &manifest));
+            faults.extend(admission_policy::faults(&kind, &manifest));
         }
         if faults.is_empty() {
-            let found = crd::rule_faults(kind, &manifest, Some(&stored));
+            let found = crd::rule_faults(&kind, &manifest, Some(&stored));
             self.warnings.extend(found.warnings);
             faults = found.causes;
         }
         if !faults.is_empty() {
-            return Err(Status::invalid_object(kind, current.name(), &faults));
+            return Err(Status::invalid_object(&kind, current.name(), &faults));
         }
         let known: HashSet<&str> = finalizers(&stored).collect();
         let fresh: Vec<&str> = finalizers(&manifest)
@@ -238,7 +239,7 @@ impl Writer<'_> {
                 ),
                 field: "metadata.finalizers".to_owned(),
             };
-            return Err(Status::invalid_object(kind, current.name(), &[fault]));
+            return Err(Status::invalid_object(&kind, current.name(), &[fault]));
         }
         self.admit_by_policies((Some(&manifest), Some(&stored)), current.name(), subresource)?;
         self.validate_by_hooks(Asked {
@@ -248,18 +249,18 @@ impl Writer<'_> {
             subresource,
         })?;
         // An update of a pod cannot change limited fields.
-        if (kind.plural, subresource) != ("pods", None) {
+        if kind.plural != "pods" || subresource.is_some() {
             self.keep_to_limits(&manifest, current.name(), subresource)?;
         }
         if subresource == Some(Subresource::Resize) {
             self.fits_node(&manifest, &stored, current.name())?;
         }
         self.charge(&manifest, Some(&stored), current.name(), subresource)?;
-        if let Some(definition) = Definition::of(kind) {
+        if let Some(definition) = Definition::of(&kind) {
             definition.store(&mut manifest);
         }
         let outcome = write::replace(
-            kind,
+            &kind,
             &current.key,
             Some(current),
             manifest,
@@ -272,7 +273,7 @@ impl Writer<'_> {
 
     /// Checks that the uid in the object is that of the stored one. A patch that changes it is rejected later.
     pub(super) fn check_uid(&self, current: &Stored, object: &Value) -> Result<(), Status> {
-        let (kind, name) = (self.kind(), current.name());
+        let (kind, name) = (&self.kind, current.name());
         let uid = text(object, "uid");
         if !uid.is_empty() && uid != current.uid {
             let prefix = if kind.custom {
@@ -292,7 +293,7 @@ impl Writer<'_> {
 
     /// Checks the resourceVersion in the request.
     pub(super) fn check_version(&self, current: &Stored, object: &Value) -> Result<(), Status> {
-        let (kind, name) = (self.kind(), current.name());
+        let (kind, name) = (&self.kind, current.name());
         let version = match text(object, "resourceVersion") {
             "" => 0,
             sent => go_text::parse_uint(sent).map_err(|error| Status::unreadable_version(&error))?,

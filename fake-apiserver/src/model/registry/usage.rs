@@ -48,7 +48,7 @@ const CLASS: &str = ".storageclass.storage.k8s.io/";
 
 impl Usage {
     pub(super) fn of(kind: &ApiResource) -> Self {
-        match (kind.group, kind.plural) {
+        match (&*kind.group, &*kind.plural) {
             ("", "pods") => Self::Pods,
             ("", "services") => Self::Services,
             ("", "persistentvolumeclaims") => Self::Claims,

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::KindRef;
 use apimachinery::object::{Stored, canonical};
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
@@ -78,7 +78,7 @@ impl Writer<'_> {
         let sent = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         self.name_namespace(object);
         // Admission of these kinds comes before the webhooks, what else the server adds after them.
-        let known = types::of(self.kind()).map(|known| known.name);
+        let known = types::of(&self.kind).map(|known| known.name);
         if let Some("core/v1.Pod" | "core/v1.PersistentVolumeClaim" | "networking/v1.Ingress") = known {
             let status = object.get("status").cloned();
             self.admit_new(object, name, uid)?;
@@ -122,7 +122,7 @@ impl Writer<'_> {
         };
         if let Some(mutated) = self.mutated(asked)? {
             let owners = mutated.clone();
-            *object = parts::written(self.kind(), subresource, stored, mutated);
+            *object = parts::written(&self.kind, subresource, stored, mutated);
             ownership::copy(&owners, object);
         }
         Ok(())
@@ -138,7 +138,7 @@ impl Writer<'_> {
         }
         let mut object = object.clone();
         object["metadata"]["creationTimestamp"] = timestamp(self.time()).into();
-        if self.kind().generation {
+        if self.kind.generation {
             object["metadata"]["generation"] = 1.into();
         }
         self.validate_by_hooks(Asked {
@@ -177,7 +177,7 @@ impl Writer<'_> {
         // Those to call again once an object changed, and those that it changed for.
         let (mut waiting, mut due) = (BTreeSet::new(), BTreeSet::new());
         for round in 0..2_u8 {
-            for (nth, hook) in hooks.of(self.kind()).iter().enumerate() {
+            for (nth, hook) in hooks.of(&self.kind).iter().enumerate() {
                 if round > 0 && !due.contains(&nth) {
                     continue;
                 }
@@ -216,7 +216,7 @@ impl Writer<'_> {
         let Some(hooks) = self.model.hooks(false).filter(|_| self.asker.is_some()) else {
             return Ok(());
         };
-        let hooks = hooks.of(self.kind());
+        let hooks = hooks.of(&self.kind);
         let mut shown = Vec::new();
         for hook in hooks {
             if let Some(as_shown) = self.shown_to(hook, asked)? {
@@ -268,23 +268,23 @@ impl Writer<'_> {
             options: self.options(asked),
             dry_run: self.dry_run,
         };
-        let storage = self.asked().storage();
-        let equivalents = self.model.catalog.kinds().iter().copied();
-        let mut equivalents: Vec<&'static ApiResource> =
-            equivalents.filter(|kind| kind.storage() == storage).collect();
-        if !equivalents.contains(&self.asked()) {
-            equivalents.push(self.asked());
+        let own = self.asked();
+        let equivalents = self.model.catalog.kinds().iter();
+        let equivalents = equivalents.filter(|kind| kind.storage() == own.storage());
+        let mut equivalents: Vec<KindRef> = equivalents.cloned().collect();
+        if !equivalents.contains(&own) {
+            equivalents.push(own);
         }
         let Some(kind) = hook.selects(&shown.request(asked), &equivalents) else {
             return Ok(None);
         };
         for object in [&mut shown.object, &mut shown.old].into_iter().flatten() {
             *object = match scaled {
-                true => scale::shown(self.kind(), object)?,
+                true => scale::shown(&self.kind, object)?,
                 false => self.in_words_of(kind, object.take()),
             };
         }
-        shown.kind = kind;
+        shown.kind = kind.clone();
         if !hook.conditions_hold(&shown.request(asked))? {
             return Ok(None);
         }
@@ -312,21 +312,21 @@ impl Writer<'_> {
         if shown.part.is_some() {
             let mut object = before;
             let replicas = patched.pointer("/spec/replicas").and_then(Value::as_i64);
-            if let Some(at) = kind.scale {
+            if let Some(at) = &kind.scale {
                 scale::set(at, &mut object, replicas.unwrap_or(0));
             }
             return Ok(object);
         }
         let mut object = match shown.kind == kind {
             true => patched,
-            false => self.out_of_words_of(shown.kind, patched),
+            false => self.out_of_words_of(&shown.kind, patched),
         };
-        if let Some(definition) = Definition::of(kind) {
+        if let Some(definition) = Definition::of(&kind) {
             definition.receive(&mut object);
         }
         self.filled(&mut object);
         let conformed =
-            types::conform(kind, &object, self.model.version).map_err(|why| Status::internal_error(&why))?;
+            types::conform(&kind, &object, self.model.version).map_err(|why| Status::internal_error(&why))?;
         let mut object = conformed.unwrap_or(object);
         // Who owns which field is the server's to say.
         ownership::copy(&before, &mut object);
@@ -340,19 +340,21 @@ impl Writer<'_> {
     pub(super) fn in_storage(
         &mut self,
         outcome: Outcome,
-    ) -> Result<(&'static ApiResource, Outcome, Option<Value>), Status> {
+    ) -> Result<(KindRef, Outcome, Option<Value>), Status> {
         let kind = self.kind();
-        let storage = Definition::of(kind).and_then(|definition| definition.storage);
-        let conversion = storage.and_then(|storage| Conversion::between(kind, storage));
-        let (Some(storage), Some(conversion)) = (storage, conversion) else {
+        let storage = Definition::of(&kind).and_then(|definition| definition.storage.clone());
+        let conversion = storage
+            .as_ref()
+            .and_then(|storage| Conversion::between(&kind, storage));
+        let (Some(storage), Some(conversion)) = (&storage, conversion) else {
             return Ok((kind, outcome, None));
         };
         let Outcome::Put(object) = outcome else {
             return Ok((kind, outcome, None));
         };
-        let stored = self.by_webhook(conversion, &canonical(kind, object), (kind, storage))?;
-        let read = self.by_webhook(conversion, &stored, (storage, kind))?;
-        Ok((storage, Outcome::Put(stored), Some(read)))
+        let stored = self.by_webhook(conversion, &canonical(&kind, object), (&kind, storage))?;
+        let read = self.by_webhook(conversion, &stored, (storage, &kind))?;
+        Ok((storage.clone(), Outcome::Put(stored), Some(read)))
     }
 
     /// An object as a webhook converts it.
@@ -360,7 +362,7 @@ impl Writer<'_> {
         &mut self,
         conversion: &Conversion,
         object: &Value,
-        (from, to): (&'static ApiResource, &'static ApiResource),
+        (from, to): (&KindRef, &KindRef),
     ) -> Result<Value, Status> {
         let sent = [object.clone()];
         let called = (conversion.name.as_str(), &conversion.client, conversion::TIMEOUT);
@@ -377,18 +379,18 @@ impl Writer<'_> {
         Ok(canonical(to, object))
     }
 
-    fn in_words_of(&self, kind: &'static ApiResource, object: Value) -> Value {
-        if kind == self.kind() {
+    fn in_words_of(&self, kind: &KindRef, object: Value) -> Value {
+        if *kind == self.kind {
             return canonical(kind, object);
         }
-        let stored = Stored::as_is(self.kind(), String::new(), 0, object);
+        let stored = Stored::as_is(&self.kind, String::new(), 0, object);
         convert::converted(&stored, kind).json()
     }
 
-    fn out_of_words_of(&self, kind: &'static ApiResource, object: Value) -> Value {
+    fn out_of_words_of(&self, kind: &KindRef, object: Value) -> Value {
         let object = convert::received(kind, object);
         let stored = Stored::as_is(kind, String::new(), 0, object);
-        convert::converted(&stored, self.kind()).json()
+        convert::converted(&stored, &self.kind).json()
     }
 
     /// The object names the namespace of its path.
@@ -430,11 +432,11 @@ impl Writer<'_> {
 
 /// A write in the words that a webhook is shown.
 struct Shown {
-    kind: &'static ApiResource,
+    kind: KindRef,
     /// Kind of the request.
-    asked: &'static ApiResource,
+    asked: KindRef,
     /// Kind of the objects, if they are those of a subresource.
-    part: Option<&'static ApiResource>,
+    part: Option<KindRef>,
     object: Option<Value>,
     old: Option<Value>,
     namespace: Option<String>,
@@ -452,9 +454,9 @@ impl Shown {
                 (Some(_), Some(_)) => "UPDATE",
                 (None, _) => "DELETE",
             },
-            kind: self.kind,
-            asked: self.asked,
-            part: self.part,
+            kind: &self.kind,
+            asked: &self.asked,
+            part: self.part.as_deref(),
             subresource: match self.part {
                 Some(_) => Subresource::Scale.name(),
                 None => asked.subresource.map_or("", Subresource::name),

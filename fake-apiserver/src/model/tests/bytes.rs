@@ -184,7 +184,7 @@ fn a_bookmark_is_a_zero_value_with_a_revision(
 ) {
     let world = World::fixture(Version::V1_36);
     let collection = Collection {
-        kind: world.model.catalog().find(group, plural).unwrap(),
+        kind: world.model.catalog().find(group, plural).unwrap().clone(),
         namespace: None,
     };
     let frame = world
@@ -211,7 +211,7 @@ fn a_zero_time_is_null_before_1_34(#[case] group: &str, #[case] plural: &str, #[
     let world = World::fixture(Version::V1_33);
     let group = if plural == "deployments" { "apps" } else { group };
     let collection = Collection {
-        kind: world.model.catalog().find(group, plural).unwrap(),
+        kind: world.model.catalog().find(group, plural).unwrap().clone(),
         namespace: None,
     };
     let frame = world
@@ -228,14 +228,14 @@ fn every_kind_s_bookmark_is_json_of_that_kind() {
     let world = World::fixture(Version::V1_36);
     for kind in world.model.catalog().kinds() {
         let collection = Collection {
-            kind,
+            kind: kind.clone(),
             namespace: None,
         };
         let frame = world
             .model
             .bookmark_frame(&collection, "9", None, Representation::Full);
         let line: Value = serde_json::from_slice(&frame.line).unwrap();
-        assert_eq!(line["object"]["kind"], kind.kind);
+        assert_eq!(line["object"]["kind"], *kind.kind);
         assert_eq!(line["object"]["apiVersion"], kind.api_version());
     }
 }

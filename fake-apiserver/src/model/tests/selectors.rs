@@ -92,7 +92,7 @@ fn a_field_selector_selects(#[case] selector: &str, #[case] expected: &str) {
     );
     let mut request = world.list_request("/api/v1/pods");
     request.selector.fields = FieldSelector::parse(selector).unwrap();
-    assert_eq!(request.selector.fields.check(request.collection.kind), Ok(()));
+    assert_eq!(request.selector.fields.check(&request.collection.kind), Ok(()));
     let ListOutcome::Page(page) = world.model.list(world.now, world.now, &request) else {
         panic!("no page")
     };

@@ -1,16 +1,18 @@
 //! Leases, events, priority classes and runtime classes.
 
-use apimachinery::kind::{ApiResource, UnknownField};
+use std::borrow::Cow::Borrowed;
+
+use apimachinery::kind::{ApiResource, Names::Literal, SelectableFields, UnknownField};
 
 use super::{CORE, field};
 
 pub(super) static ROWS: &[ApiResource] = &[
     ApiResource {
-        group: "coordination.k8s.io",
-        plural: "leases",
-        singular: "lease",
-        kind: "Lease",
-        list_kind: "LeaseList",
+        group: Borrowed("coordination.k8s.io"),
+        plural: Borrowed("leases"),
+        singular: Borrowed("lease"),
+        kind: Borrowed("Lease"),
+        list_kind: Borrowed("LeaseList"),
         fields: &["spec"],
         zero: r#","spec":{}"#,
         update_creates: true,
@@ -18,13 +20,13 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "events.k8s.io",
-        plural: "events",
-        singular: "event",
-        kind: "Event",
-        list_kind: "EventList",
-        short_names: &["ev"],
-        shows: Some(("", "v1")),
+        group: Borrowed("events.k8s.io"),
+        plural: Borrowed("events"),
+        singular: Borrowed("event"),
+        kind: Borrowed("Event"),
+        list_kind: Borrowed("EventList"),
+        short_names: Literal(&["ev"]),
+        shows: Some((Borrowed(""), Borrowed("v1"))),
         watch_cached: false,
         fields: &[
             "eventTime",
@@ -46,7 +48,7 @@ pub(super) static ROWS: &[ApiResource] = &[
             r#","eventTime":null,"regarding":{},"deprecatedSource":{},"#,
             r#""deprecatedFirstTimestamp":null,"deprecatedLastTimestamp":null"#,
         ),
-        selectable: &[
+        selectable: SelectableFields::Literal(&[
             field("regarding.kind", "/regarding/kind"),
             field("regarding.namespace", "/regarding/namespace"),
             field("regarding.name", "/regarding/name"),
@@ -57,17 +59,17 @@ pub(super) static ROWS: &[ApiResource] = &[
             field("reason", "/reason"),
             field("reportingController", "/reportingController"),
             field("type", "/type"),
-        ],
+        ]),
         unknown_field: UnknownField::NotSupported,
         update_creates: true,
         ..CORE
     },
     ApiResource {
-        group: "flowcontrol.apiserver.k8s.io",
-        plural: "flowschemas",
-        singular: "flowschema",
-        kind: "FlowSchema",
-        list_kind: "FlowSchemaList",
+        group: Borrowed("flowcontrol.apiserver.k8s.io"),
+        plural: Borrowed("flowschemas"),
+        singular: Borrowed("flowschema"),
+        kind: Borrowed("FlowSchema"),
+        list_kind: Borrowed("FlowSchemaList"),
         namespaced: false,
         status: true,
         generation: true,
@@ -76,11 +78,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "flowcontrol.apiserver.k8s.io",
-        plural: "prioritylevelconfigurations",
-        singular: "prioritylevelconfiguration",
-        kind: "PriorityLevelConfiguration",
-        list_kind: "PriorityLevelConfigurationList",
+        group: Borrowed("flowcontrol.apiserver.k8s.io"),
+        plural: Borrowed("prioritylevelconfigurations"),
+        singular: Borrowed("prioritylevelconfiguration"),
+        kind: Borrowed("PriorityLevelConfiguration"),
+        list_kind: Borrowed("PriorityLevelConfigurationList"),
         namespaced: false,
         status: true,
         generation: true,
@@ -89,11 +91,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "node.k8s.io",
-        plural: "runtimeclasses",
-        singular: "runtimeclass",
-        kind: "RuntimeClass",
-        list_kind: "RuntimeClassList",
+        group: Borrowed("node.k8s.io"),
+        plural: Borrowed("runtimeclasses"),
+        singular: Borrowed("runtimeclass"),
+        kind: Borrowed("RuntimeClass"),
+        list_kind: Borrowed("RuntimeClassList"),
         namespaced: false,
         fields: &["handler", "overhead", "scheduling"],
         zero: r#","handler":"""#,
@@ -102,12 +104,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "scheduling.k8s.io",
-        plural: "priorityclasses",
-        singular: "priorityclass",
-        kind: "PriorityClass",
-        list_kind: "PriorityClassList",
-        short_names: &["pc"],
+        group: Borrowed("scheduling.k8s.io"),
+        plural: Borrowed("priorityclasses"),
+        singular: Borrowed("priorityclass"),
+        kind: Borrowed("PriorityClass"),
+        list_kind: Borrowed("PriorityClassList"),
+        short_names: Literal(&["pc"]),
         namespaced: false,
         generation: true,
         fields: &["value", "globalDefault", "description", "preemptionPolicy"],

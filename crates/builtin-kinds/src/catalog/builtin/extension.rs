@@ -1,18 +1,20 @@
 //! Extension of the apiserver: admission, custom resource definitions, API services.
 
+use std::borrow::Cow::Borrowed;
+
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, NameRule};
+use apimachinery::kind::{ApiResource, NameRule, Names::Literal};
 
 use super::CORE;
 
 pub(super) static ROWS: &[ApiResource] = &[
     ApiResource {
-        group: "admissionregistration.k8s.io",
-        plural: "mutatingadmissionpolicies",
-        singular: "mutatingadmissionpolicy",
-        kind: "MutatingAdmissionPolicy",
-        list_kind: "MutatingAdmissionPolicyList",
-        categories: &["api-extensions"],
+        group: Borrowed("admissionregistration.k8s.io"),
+        plural: Borrowed("mutatingadmissionpolicies"),
+        singular: Borrowed("mutatingadmissionpolicy"),
+        kind: Borrowed("MutatingAdmissionPolicy"),
+        list_kind: Borrowed("MutatingAdmissionPolicyList"),
+        categories: Literal(&["api-extensions"]),
         since: Version::V1_36,
         stored_as: Some(("v1beta1", None)),
         namespaced: false,
@@ -23,12 +25,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "admissionregistration.k8s.io",
-        plural: "mutatingadmissionpolicybindings",
-        singular: "mutatingadmissionpolicybinding",
-        kind: "MutatingAdmissionPolicyBinding",
-        list_kind: "MutatingAdmissionPolicyBindingList",
-        categories: &["api-extensions"],
+        group: Borrowed("admissionregistration.k8s.io"),
+        plural: Borrowed("mutatingadmissionpolicybindings"),
+        singular: Borrowed("mutatingadmissionpolicybinding"),
+        kind: Borrowed("MutatingAdmissionPolicyBinding"),
+        list_kind: Borrowed("MutatingAdmissionPolicyBindingList"),
+        categories: Literal(&["api-extensions"]),
         since: Version::V1_36,
         stored_as: Some(("v1beta1", None)),
         namespaced: false,
@@ -39,12 +41,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "admissionregistration.k8s.io",
-        plural: "mutatingwebhookconfigurations",
-        singular: "mutatingwebhookconfiguration",
-        kind: "MutatingWebhookConfiguration",
-        list_kind: "MutatingWebhookConfigurationList",
-        categories: &["api-extensions"],
+        group: Borrowed("admissionregistration.k8s.io"),
+        plural: Borrowed("mutatingwebhookconfigurations"),
+        singular: Borrowed("mutatingwebhookconfiguration"),
+        kind: Borrowed("MutatingWebhookConfiguration"),
+        list_kind: Borrowed("MutatingWebhookConfigurationList"),
+        categories: Literal(&["api-extensions"]),
         namespaced: false,
         generation: true,
         fields: &["webhooks"],
@@ -52,12 +54,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "admissionregistration.k8s.io",
-        plural: "validatingadmissionpolicies",
-        singular: "validatingadmissionpolicy",
-        kind: "ValidatingAdmissionPolicy",
-        list_kind: "ValidatingAdmissionPolicyList",
-        categories: &["api-extensions"],
+        group: Borrowed("admissionregistration.k8s.io"),
+        plural: Borrowed("validatingadmissionpolicies"),
+        singular: Borrowed("validatingadmissionpolicy"),
+        kind: Borrowed("ValidatingAdmissionPolicy"),
+        list_kind: Borrowed("ValidatingAdmissionPolicyList"),
+        categories: Literal(&["api-extensions"]),
         namespaced: false,
         status: true,
         generation: true,
@@ -67,12 +69,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "admissionregistration.k8s.io",
-        plural: "validatingadmissionpolicybindings",
-        singular: "validatingadmissionpolicybinding",
-        kind: "ValidatingAdmissionPolicyBinding",
-        list_kind: "ValidatingAdmissionPolicyBindingList",
-        categories: &["api-extensions"],
+        group: Borrowed("admissionregistration.k8s.io"),
+        plural: Borrowed("validatingadmissionpolicybindings"),
+        singular: Borrowed("validatingadmissionpolicybinding"),
+        kind: Borrowed("ValidatingAdmissionPolicyBinding"),
+        list_kind: Borrowed("ValidatingAdmissionPolicyBindingList"),
+        categories: Literal(&["api-extensions"]),
         namespaced: false,
         generation: true,
         fields: &["spec"],
@@ -81,12 +83,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "admissionregistration.k8s.io",
-        plural: "validatingwebhookconfigurations",
-        singular: "validatingwebhookconfiguration",
-        kind: "ValidatingWebhookConfiguration",
-        list_kind: "ValidatingWebhookConfigurationList",
-        categories: &["api-extensions"],
+        group: Borrowed("admissionregistration.k8s.io"),
+        plural: Borrowed("validatingwebhookconfigurations"),
+        singular: Borrowed("validatingwebhookconfiguration"),
+        kind: Borrowed("ValidatingWebhookConfiguration"),
+        list_kind: Borrowed("ValidatingWebhookConfigurationList"),
+        categories: Literal(&["api-extensions"]),
         namespaced: false,
         generation: true,
         fields: &["webhooks"],
@@ -94,13 +96,13 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "apiextensions.k8s.io",
-        plural: "customresourcedefinitions",
-        singular: "customresourcedefinition",
-        kind: "CustomResourceDefinition",
-        list_kind: "CustomResourceDefinitionList",
-        short_names: &["crd", "crds"],
-        categories: &["api-extensions"],
+        group: Borrowed("apiextensions.k8s.io"),
+        plural: Borrowed("customresourcedefinitions"),
+        singular: Borrowed("customresourcedefinition"),
+        kind: Borrowed("CustomResourceDefinition"),
+        list_kind: Borrowed("CustomResourceDefinitionList"),
+        short_names: Literal(&["crd", "crds"]),
+        categories: Literal(&["api-extensions"]),
         stored_as: Some(("v1beta1", None)),
         namespaced: false,
         status: true,
@@ -116,12 +118,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "apiregistration.k8s.io",
-        plural: "apiservices",
-        singular: "apiservice",
-        kind: "APIService",
-        list_kind: "APIServiceList",
-        categories: &["api-extensions"],
+        group: Borrowed("apiregistration.k8s.io"),
+        plural: Borrowed("apiservices"),
+        singular: Borrowed("apiservice"),
+        kind: Borrowed("APIService"),
+        list_kind: Borrowed("APIServiceList"),
+        categories: Literal(&["api-extensions"]),
         namespaced: false,
         status: true,
         zero: r#","spec":{"groupPriorityMinimum":0,"versionPriority":0},"status":{}"#,

@@ -1,17 +1,19 @@
 //! Networking and discovery of endpoints.
 
+use std::borrow::Cow::Borrowed;
+
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, NameRule};
+use apimachinery::kind::{ApiResource, NameRule, Names::Literal};
 
 use super::CORE;
 
 pub(super) static ROWS: &[ApiResource] = &[
     ApiResource {
-        group: "networking.k8s.io",
-        plural: "ingressclasses",
-        singular: "ingressclass",
-        kind: "IngressClass",
-        list_kind: "IngressClassList",
+        group: Borrowed("networking.k8s.io"),
+        plural: Borrowed("ingressclasses"),
+        singular: Borrowed("ingressclass"),
+        kind: Borrowed("IngressClass"),
+        list_kind: Borrowed("IngressClassList"),
         namespaced: false,
         generation: true,
         fields: &["spec"],
@@ -19,12 +21,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "networking.k8s.io",
-        plural: "ingresses",
-        singular: "ingress",
-        kind: "Ingress",
-        list_kind: "IngressList",
-        short_names: &["ing"],
+        group: Borrowed("networking.k8s.io"),
+        plural: Borrowed("ingresses"),
+        singular: Borrowed("ingress"),
+        kind: Borrowed("Ingress"),
+        list_kind: Borrowed("IngressList"),
+        short_names: Literal(&["ing"]),
         status: true,
         generation: true,
         zero: r#","spec":{},"status":{"loadBalancer":{}}"#,
@@ -32,12 +34,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "networking.k8s.io",
-        plural: "ipaddresses",
-        singular: "ipaddress",
-        kind: "IPAddress",
-        list_kind: "IPAddressList",
-        short_names: &["ip"],
+        group: Borrowed("networking.k8s.io"),
+        plural: Borrowed("ipaddresses"),
+        singular: Borrowed("ipaddress"),
+        kind: Borrowed("IPAddress"),
+        list_kind: Borrowed("IPAddressList"),
+        short_names: Literal(&["ip"]),
         stored_as: Some(("v1beta1", Some(Version::V1_34))),
         namespaced: false,
         fields: &["spec"],
@@ -46,23 +48,23 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "networking.k8s.io",
-        plural: "networkpolicies",
-        singular: "networkpolicy",
-        kind: "NetworkPolicy",
-        list_kind: "NetworkPolicyList",
-        short_names: &["netpol"],
+        group: Borrowed("networking.k8s.io"),
+        plural: Borrowed("networkpolicies"),
+        singular: Borrowed("networkpolicy"),
+        kind: Borrowed("NetworkPolicy"),
+        list_kind: Borrowed("NetworkPolicyList"),
+        short_names: Literal(&["netpol"]),
         generation: true,
         fields: &["spec"],
         zero: r#","spec":{"podSelector":{}}"#,
         ..CORE
     },
     ApiResource {
-        group: "networking.k8s.io",
-        plural: "servicecidrs",
-        singular: "servicecidr",
-        kind: "ServiceCIDR",
-        list_kind: "ServiceCIDRList",
+        group: Borrowed("networking.k8s.io"),
+        plural: Borrowed("servicecidrs"),
+        singular: Borrowed("servicecidr"),
+        kind: Borrowed("ServiceCIDR"),
+        list_kind: Borrowed("ServiceCIDRList"),
         stored_as: Some(("v1beta1", Some(Version::V1_34))),
         namespaced: false,
         status: true,
@@ -71,11 +73,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "discovery.k8s.io",
-        plural: "endpointslices",
-        singular: "endpointslice",
-        kind: "EndpointSlice",
-        list_kind: "EndpointSliceList",
+        group: Borrowed("discovery.k8s.io"),
+        plural: Borrowed("endpointslices"),
+        singular: Borrowed("endpointslice"),
+        kind: Borrowed("EndpointSlice"),
+        list_kind: Borrowed("EndpointSliceList"),
         generation: true,
         fields: &["addressType", "endpoints", "ports"],
         zero: r#","addressType":"","endpoints":null,"ports":null"#,

@@ -1,17 +1,19 @@
 //! Storage classes, CSI and devices.
 
+use std::borrow::Cow::Borrowed;
+
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, UnknownField};
+use apimachinery::kind::{ApiResource, Names::Literal, SelectableFields, UnknownField};
 
 use super::{CORE, field};
 
 pub(super) static ROWS: &[ApiResource] = &[
     ApiResource {
-        group: "storage.k8s.io",
-        plural: "csidrivers",
-        singular: "csidriver",
-        kind: "CSIDriver",
-        list_kind: "CSIDriverList",
+        group: Borrowed("storage.k8s.io"),
+        plural: Borrowed("csidrivers"),
+        singular: Borrowed("csidriver"),
+        kind: Borrowed("CSIDriver"),
+        list_kind: Borrowed("CSIDriverList"),
         namespaced: false,
         fields: &["spec"],
         zero: r#","spec":{}"#,
@@ -20,11 +22,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "storage.k8s.io",
-        plural: "csinodes",
-        singular: "csinode",
-        kind: "CSINode",
-        list_kind: "CSINodeList",
+        group: Borrowed("storage.k8s.io"),
+        plural: Borrowed("csinodes"),
+        singular: Borrowed("csinode"),
+        kind: Borrowed("CSINode"),
+        list_kind: Borrowed("CSINodeList"),
         namespaced: false,
         fields: &["spec"],
         zero: r#","spec":{"drivers":null}"#,
@@ -33,11 +35,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "storage.k8s.io",
-        plural: "csistoragecapacities",
-        singular: "csistoragecapacity",
-        kind: "CSIStorageCapacity",
-        list_kind: "CSIStorageCapacityList",
+        group: Borrowed("storage.k8s.io"),
+        plural: Borrowed("csistoragecapacities"),
+        singular: Borrowed("csistoragecapacity"),
+        kind: Borrowed("CSIStorageCapacity"),
+        list_kind: Borrowed("CSIStorageCapacityList"),
         fields: &[
             "nodeTopology",
             "storageClassName",
@@ -49,12 +51,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "storage.k8s.io",
-        plural: "storageclasses",
-        singular: "storageclass",
-        kind: "StorageClass",
-        list_kind: "StorageClassList",
-        short_names: &["sc"],
+        group: Borrowed("storage.k8s.io"),
+        plural: Borrowed("storageclasses"),
+        singular: Borrowed("storageclass"),
+        kind: Borrowed("StorageClass"),
+        list_kind: Borrowed("StorageClassList"),
+        short_names: Literal(&["sc"]),
         namespaced: false,
         fields: &[
             "provisioner",
@@ -70,11 +72,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "storage.k8s.io",
-        plural: "volumeattachments",
-        singular: "volumeattachment",
-        kind: "VolumeAttachment",
-        list_kind: "VolumeAttachmentList",
+        group: Borrowed("storage.k8s.io"),
+        plural: Borrowed("volumeattachments"),
+        singular: Borrowed("volumeattachment"),
+        kind: Borrowed("VolumeAttachment"),
+        list_kind: Borrowed("VolumeAttachmentList"),
         namespaced: false,
         status: true,
         zero: r#","spec":{"attacher":"","source":{},"nodeName":""},"status":{"attached":false}"#,
@@ -84,12 +86,12 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "storage.k8s.io",
-        plural: "volumeattributesclasses",
-        singular: "volumeattributesclass",
-        kind: "VolumeAttributesClass",
-        list_kind: "VolumeAttributesClassList",
-        short_names: &["vac"],
+        group: Borrowed("storage.k8s.io"),
+        plural: Borrowed("volumeattributesclasses"),
+        singular: Borrowed("volumeattributesclass"),
+        kind: Borrowed("VolumeAttributesClass"),
+        list_kind: Borrowed("VolumeAttributesClassList"),
+        short_names: Literal(&["vac"]),
         since: Version::V1_34,
         stored_as: Some(("v1beta1", Some(Version::V1_36))),
         namespaced: false,
@@ -99,11 +101,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "resource.k8s.io",
-        plural: "deviceclasses",
-        singular: "deviceclass",
-        kind: "DeviceClass",
-        list_kind: "DeviceClassList",
+        group: Borrowed("resource.k8s.io"),
+        plural: Borrowed("deviceclasses"),
+        singular: Borrowed("deviceclass"),
+        kind: Borrowed("DeviceClass"),
+        list_kind: Borrowed("DeviceClassList"),
         since: Version::V1_34,
         stored_as: Some(("v1beta2", Some(Version::V1_35))),
         namespaced: false,
@@ -114,11 +116,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "resource.k8s.io",
-        plural: "resourceclaims",
-        singular: "resourceclaim",
-        kind: "ResourceClaim",
-        list_kind: "ResourceClaimList",
+        group: Borrowed("resource.k8s.io"),
+        plural: Borrowed("resourceclaims"),
+        singular: Borrowed("resourceclaim"),
+        kind: Borrowed("ResourceClaim"),
+        list_kind: Borrowed("ResourceClaimList"),
         since: Version::V1_34,
         stored_as: Some(("v1beta2", Some(Version::V1_35))),
         status: true,
@@ -128,11 +130,11 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "resource.k8s.io",
-        plural: "resourceclaimtemplates",
-        singular: "resourceclaimtemplate",
-        kind: "ResourceClaimTemplate",
-        list_kind: "ResourceClaimTemplateList",
+        group: Borrowed("resource.k8s.io"),
+        plural: Borrowed("resourceclaimtemplates"),
+        singular: Borrowed("resourceclaimtemplate"),
+        kind: Borrowed("ResourceClaimTemplate"),
+        list_kind: Borrowed("ResourceClaimTemplateList"),
         since: Version::V1_34,
         stored_as: Some(("v1beta2", Some(Version::V1_35))),
         fields: &["spec"],
@@ -141,21 +143,21 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: "resource.k8s.io",
-        plural: "resourceslices",
-        singular: "resourceslice",
-        kind: "ResourceSlice",
-        list_kind: "ResourceSliceList",
+        group: Borrowed("resource.k8s.io"),
+        plural: Borrowed("resourceslices"),
+        singular: Borrowed("resourceslice"),
+        kind: Borrowed("ResourceSlice"),
+        list_kind: Borrowed("ResourceSliceList"),
         since: Version::V1_34,
         stored_as: Some(("v1beta2", Some(Version::V1_35))),
         namespaced: false,
         generation: true,
         fields: &["spec"],
         zero: r#","spec":{"driver":"","pool":{"name":"","generation":0,"resourceSliceCount":0}}"#,
-        selectable: &[
+        selectable: SelectableFields::Literal(&[
             field("spec.nodeName", "/spec/nodeName"),
             field("spec.driver", "/spec/driver"),
-        ],
+        ]),
         unknown_field: UnknownField::NotSupportedForType,
         deletion_shows_object: true,
         ..CORE

@@ -55,7 +55,7 @@ pub(super) fn schemas(kind: &ApiResource, version: Version) -> Texts {
 
 /// Returns the name of the schema of its objects.
 pub(super) fn name(kind: &ApiResource) -> String {
-    name_of(kind.group, kind.version, kind.kind)
+    name_of(&kind.group, &kind.version, &kind.kind)
 }
 
 fn name_of(group: &str, version: &str, kind: &str) -> String {
@@ -241,12 +241,12 @@ fn every_object(version: Version) -> Map<String, Value> {
 /// Replaces the names of the sample by those of this kind.
 fn renamed(text: &str, sample: &Sample, kind: &ApiResource) -> String {
     let names = [
-        (sample.list_kind.to_owned(), kind.list_kind.to_owned()),
-        (sample.kind.to_owned(), kind.kind.to_owned()),
-        (sample.plural.to_owned(), kind.plural.to_owned()),
+        (sample.list_kind.to_owned(), kind.list_kind.to_string()),
+        (sample.kind.to_owned(), kind.kind.to_string()),
+        (sample.plural.to_owned(), kind.plural.to_string()),
         (
             format!("{}.{}.", reversed(sample.group), sample.version),
-            format!("{}.{}.", reversed(kind.group), kind.version),
+            format!("{}.{}.", reversed(&kind.group), kind.version),
         ),
         (
             camel(&format!("{}.{}", sample.group, sample.version), true),
@@ -254,7 +254,7 @@ fn renamed(text: &str, sample: &Sample, kind: &ApiResource) -> String {
         ),
         (
             format!("{}_{}", camel(sample.group, false), sample.version),
-            format!("{}_{}", camel(kind.group, false), kind.version),
+            format!("{}_{}", camel(&kind.group, false), kind.version),
         ),
         (
             format!("/{}/{}/", sample.group, sample.version),
