@@ -169,7 +169,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         server = server.with_bootstrap_objects();
     }
     let count = objects::put(&mut server, &serve.crd, &serve.objects)?;
-    server.begin_here();
+    server.mark_initial_state();
     if let Some(access) = access.clone() {
         server = server.with_access(access);
     }

@@ -17,13 +17,13 @@ use trace::record::{Replica, WriteOp};
 use crate::api::WriteRequest;
 use crate::api::access::Asker;
 
-mod beginning;
 mod bootstrap;
 mod components;
 pub(crate) mod conversions;
 mod definitions;
 mod derived;
 pub(crate) mod hooks;
+mod initial_state;
 mod kubelet;
 mod lines;
 pub mod list;
@@ -44,7 +44,6 @@ mod tests;
 pub use apimachinery::encode::encode_json;
 use apimachinery::kind::KindRef;
 pub use apimachinery::object::Stored;
-use beginning::Beginning;
 use builtin_kinds::admission_policy::Policies;
 use builtin_kinds::admission_webhook::Hooks;
 use builtin_kinds::catalog::Catalog;
@@ -54,6 +53,7 @@ use conversions::Conversions;
 use definitions::Installed;
 use derived::Derived;
 pub use hooks::{HookCall, Replies};
+use initial_state::InitialState;
 use lines::Lines;
 pub use list::{GetOutcome, ListOutcome};
 pub use page::{Page, PageText};
@@ -103,12 +103,12 @@ pub struct Model {
     /// Served definitions, by name.
     installed: BTreeMap<String, Installed>,
     /// Definitions that changed and are not processed yet.
-    unsettled: BTreeSet<String>,
+    pending_definitions: BTreeSet<String>,
     /// Resources by group and plural: all versions of a resource share their objects.
-    places: BTreeMap<String, BTreeMap<String, ResourceId>>,
+    resource_ids: BTreeMap<String, BTreeMap<String, ResourceId>>,
     /// Resources by the address of a built-in kind, because every write looks them up several times.
-    places_of_builtins: BTreeMap<usize, ResourceId>,
-    beginning: Beginning,
+    builtin_resource_ids: BTreeMap<usize, ResourceId>,
+    initial_state: InitialState,
     /// Whether the objects that kube-apiserver creates at start exist.
     bootstrapped: bool,
     policy: Derived<Policy>,
@@ -154,10 +154,10 @@ impl Model {
             epoch: Duration::from_secs(settings.epoch_seconds),
             namespaces_enforced: false,
             installed: BTreeMap::new(),
-            unsettled: BTreeSet::new(),
-            places: BTreeMap::new(),
-            places_of_builtins: BTreeMap::new(),
-            beginning: Beginning::new(),
+            pending_definitions: BTreeSet::new(),
+            resource_ids: BTreeMap::new(),
+            builtin_resource_ids: BTreeMap::new(),
+            initial_state: InitialState::new(),
             bootstrapped: false,
             policy: Derived::default(),
             admission: Derived::default(),
@@ -166,20 +166,20 @@ impl Model {
             conversions: Conversions::default(),
         };
         for kind in catalog.kinds() {
-            model.make_room(kind);
+            model.register_resource(kind);
         }
         model
     }
 
     /// Registers the resource of this kind, if it is new.
-    fn make_room(&mut self, kind: &KindRef) {
+    fn register_resource(&mut self, kind: &KindRef) {
         let storage = &mut self.storage;
         let (group, plural) = kind.storage();
-        let places = self.places.entry(group.to_owned()).or_default();
-        let place = places.entry(plural.to_owned());
-        let place = place.or_insert_with(|| storage.add_resource(&kind.plural, kind.watch_cached));
+        let ids = self.resource_ids.entry(group.to_owned()).or_default();
+        let id = ids.entry(plural.to_owned());
+        let id = id.or_insert_with(|| storage.add_resource(&kind.plural, kind.watch_cached));
         if let Some(address) = kind.builtin_address() {
-            self.places_of_builtins.insert(address, *place);
+            self.builtin_resource_ids.insert(address, *id);
         }
     }
 
@@ -215,8 +215,8 @@ impl Model {
         match resource {
             None => self.storage.operate(now, op, None, replica),
             Some(resource) => {
-                if let Some(place) = self.place_of(resource) {
-                    self.storage.operate(now, op, Some(place), replica);
+                if let Some(id) = self.resource_id_of(resource) {
+                    self.storage.operate(now, op, Some(id), replica);
                 }
             }
         }
@@ -245,7 +245,7 @@ impl Model {
     /// Returns the oldest revision from which a watch of this resource can start.
     pub fn oldest_watchable(&self, group: &str, plural: &str) -> Option<u64> {
         let kind = self.catalog.find(group, plural)?;
-        Some(self.storage.oldest_watchable(self.place(kind)))
+        Some(self.storage.oldest_watchable(self.resource_id(kind)))
     }
 
     /// Creates or replaces the object.
@@ -337,7 +337,7 @@ impl Model {
     /// Processes definitions that were written, as an apiserver's controllers do: their names are accepted, they are
     /// established and served, or cleaned up. Call it after every write of a scenario; returns what it wrote.
     pub fn settle(&mut self, now: Duration) -> Vec<Written> {
-        self.settle_definitions(now)
+        self.sync_definitions(now)
     }
 
     /// Returns the objects of a resource as of `revision`, in key order; none if that revision is compacted.
@@ -349,7 +349,7 @@ impl Model {
         revision: u64,
     ) -> impl Iterator<Item = Arc<Stored>> {
         let kind = self.catalog.find(group, plural);
-        let objects = kind.and_then(|kind| self.storage.at(self.place(kind), revision));
+        let objects = kind.and_then(|kind| self.storage.at(self.resource_id(kind), revision));
         objects.into_iter().flat_map(move |objects| {
             let range = watchcache::range(&objects, namespace, "");
             range.cloned().collect::<Vec<_>>()
@@ -387,8 +387,8 @@ impl Model {
         request: &WatchRequest,
         lifetime: Duration,
     ) -> Result<WatchSession, Status> {
-        let place = self.place(&request.collection.kind);
-        match self.storage.unready(now, place, replica_id(replica)) {
+        let id = self.resource_id(&request.collection.kind);
+        match self.storage.unready(now, id, replica_id(replica)) {
             Some(status) => Err(status),
             None => Ok(WatchSession::open(self, replica, now, request, lifetime)),
         }
@@ -417,29 +417,29 @@ impl Model {
         kind.ok_or_else(Status::unknown_path)
     }
 
-    fn place(&self, kind: &KindRef) -> ResourceId {
+    fn resource_id(&self, kind: &KindRef) -> ResourceId {
         let address = kind.builtin_address();
-        let place = address.and_then(|address| self.places_of_builtins.get(&address).copied());
-        let place = place.or_else(|| self.place_of(kind.storage()));
-        place.expect("room is made for a kind before it is served, and never taken back")
+        let id = address.and_then(|address| self.builtin_resource_ids.get(&address).copied());
+        let id = id.or_else(|| self.resource_id_of(kind.storage()));
+        id.expect("a resource is registered before its kind is served, and never removed")
     }
 
     /// Returns the resource of a group and plural.
-    fn place_of(&self, (group, plural): (&str, &str)) -> Option<ResourceId> {
-        self.places.get(group)?.get(plural).copied()
+    fn resource_id_of(&self, (group, plural): (&str, &str)) -> Option<ResourceId> {
+        self.resource_ids.get(group)?.get(plural).copied()
     }
 
     /// Returns all resources with group and plural, in that order.
-    fn places(&self) -> impl Iterator<Item = ((&str, &str), ResourceId)> {
-        self.places.iter().flat_map(|(group, places)| {
-            let places = places.iter();
-            places.map(|(plural, place)| ((group.as_str(), plural.as_str()), *place))
+    fn resource_ids(&self) -> impl Iterator<Item = ((&str, &str), ResourceId)> {
+        self.resource_ids.iter().flat_map(|(group, ids)| {
+            let ids = ids.iter();
+            ids.map(|(plural, id)| ((group.as_str(), plural.as_str()), *id))
         })
     }
 
     /// Returns the current objects of this kind's resource, in key order.
     fn objects(&self, kind: &KindRef) -> &Objects {
-        self.storage.current(self.place(kind))
+        self.storage.current(self.resource_id(kind))
     }
 
     fn existing(&self, name: &ObjectName) -> Result<(KindRef, Arc<Stored>), Status> {
@@ -478,11 +478,11 @@ impl Model {
         previous: Option<Arc<Stored>>,
         outcome: Outcome,
     ) -> Written {
-        let place = self.place(kind);
+        let id = self.resource_id(kind);
         let (op, stored) = match (outcome, &previous) {
             (Outcome::Put(json), previous) => {
                 let make = |revision| Stored::new(kind, key.clone(), revision, json);
-                let stored = self.storage.put(now, place, make);
+                let stored = self.storage.put(now, id, make);
                 let op = match previous {
                     None => WriteOp::Create,
                     Some(_) => WriteOp::Update,
@@ -490,7 +490,7 @@ impl Model {
                 (Some(op), stored)
             }
             (Outcome::Gone | Outcome::Released(_), Some(last)) => {
-                let gone = self.storage.delete(now, place, last);
+                let gone = self.storage.delete(now, id, last);
                 let gone = gone.expect("only an object that is there can go");
                 (Some(WriteOp::Delete), gone)
             }
@@ -514,7 +514,7 @@ impl Model {
 
     /// Creates an object that `make` completes for the revision it gets.
     fn create(&mut self, now: Duration, kind: &KindRef, make: impl FnOnce(u64) -> Stored) -> Written {
-        let stored = self.storage.put(now, self.place(kind), make);
+        let stored = self.storage.put(now, self.resource_id(kind), make);
         self.note(WriteOp::Create, &stored);
         Written {
             op: Some(WriteOp::Create),
@@ -531,7 +531,7 @@ impl Model {
         let (kind, key, revision) = (&stored.kind, stored.key.as_str(), stored.revision);
         self.writes += 1;
         tracing::debug!(resource = &*kind.plural, key, revision, ?op, "written");
-        self.unsettle(kind, key);
+        self.enqueue_definition(kind, key);
     }
 }
 

@@ -334,7 +334,7 @@ impl Script {
             Trigger::Quiet(ms) => Some(self.active.max(since) + Duration::from_millis(ms)),
             Trigger::Synced => synced.map(|synced| synced.max(since)),
             Trigger::Emitted(ref wanted) => (self.emitted.get(&step).is_some_and(|seen| *seen >= wanted.nth))
-                .then(|| self.assumed.map_or(since, |told| told + TIME_TO_TAKE_IN)),
+                .then(|| self.assumed.map_or(since, |assumed| assumed + TIME_TO_TAKE_IN)),
             Trigger::Request(_) => None,
         }
     }

@@ -73,7 +73,7 @@ impl Server {
             }
             api.settle(Duration::ZERO);
         }
-        api.begin_here();
+        api.mark_initial_state();
         let bound = run.bind("start", api.revision().to_string());
         api.record(Duration::ZERO, bound);
         let mut server = Self {
@@ -109,7 +109,7 @@ impl Server {
                 conn,
                 request,
             } => self.request(now, stream, conn, request),
-            Input::Flushed(stream) => self.api.taken(stream),
+            Input::Flushed(stream) => self.api.flushed(stream),
             Input::Abandoned(stream) => self.api.broke_off(now, stream, Side::Client),
             Input::CutOff(stream) => self.api.broke_off(now, stream, Side::Server),
             Input::Report(report) => self.report(now, report),

@@ -102,7 +102,7 @@ pub(super) fn server(
         None => Server::standalone(settings, SEED),
     }
     .with_bootstrap_objects();
-    server.begin_here();
+    server.mark_initial_state();
     server
 }
 

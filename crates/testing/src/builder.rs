@@ -287,7 +287,7 @@ impl Builder {
                 mistakes.push(format!("{}: {mistake}", called(object)));
             }
         }
-        server.begin_here();
+        server.mark_initial_state();
         if self.secondary {
             server = server.with_secondary();
         }

@@ -177,7 +177,7 @@ pub(crate) fn refused(status: Status) -> Answer {
 }
 
 /// Returns the response to a request that fails authentication or impersonation, which precede flow control.
-pub(crate) fn not_let_in(status: Status) -> Answer {
+pub(crate) fn rejected_before_flow_control(status: Status) -> Answer {
     let mut answer = match status.code {
         401 => status.into(),
         _ => refused(status),

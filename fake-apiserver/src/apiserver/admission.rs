@@ -15,7 +15,9 @@ impl ApiServer {
     /// # Errors
     /// 401 for an unknown user, 403 for a forbidden request, 400 for malformed impersonation headers.
     pub(super) fn admit(&self, conn: ConnId, request: &HttpRequest) -> Result<Cow<'_, User>, Answer> {
-        let user = self.asker(conn, request).map_err(access::not_let_in)?;
+        let user = self
+            .asker(conn, request)
+            .map_err(access::rejected_before_flow_control)?;
         if let Some(authorizer) = self.limits(&user) {
             authorizer.check(&user, request).map_err(access::refused)?;
         }

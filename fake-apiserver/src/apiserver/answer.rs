@@ -59,8 +59,11 @@ impl ApiServer {
                 self.decide_review(now, stream, request, &user)
             }
             Source::Undecided(Request::Connect(request), _) => {
-                let told = self.model.connect(&request);
-                self.answer(stream, told.map_or_else(Answer::from, |()| Answer::nothing()));
+                let connected = self.model.connect(&request);
+                self.answer(
+                    stream,
+                    connected.map_or_else(Answer::from, |()| Answer::nothing()),
+                );
             }
             Source::Undecided(Request::Document(document), _) => {
                 self.answer_document(stream, &document);
@@ -223,12 +226,12 @@ impl Open {
     pub(super) fn answer_with(&mut self, answer: Answer, scripted: bool) {
         let Self { exchange, asked, .. } = self;
         // Of a success only the length is recorded: parsing the body would cost more than the response.
-        let told = body_record(exchange.id, &answer.body, scripted || answer.status >= 400);
+        let record = body_record(exchange.id, &answer.body, scripted || answer.status >= 400);
         let answer = match scripted {
             true => answer,
             false => answer.in_the_style_of(&asked.request),
         };
-        let record = with_length(told, &answer.body);
+        let record = with_length(record, &answer.body);
         exchange.set_head(Head {
             status: answer.status,
             headers: all_headers(exchange.id, asked, answer.headers),
@@ -289,9 +292,9 @@ fn with_length(mut record: What, body: &Bytes) -> What {
     record
 }
 
-/// Returns the record of a body; `told`: with reason and message if it is a Status.
-fn body_record(stream: StreamId, body: &Bytes, told: bool) -> What {
-    let status: Option<serde_json::Value> = (told && body.len() <= LONGEST_STATUS)
+/// Returns the record of a body; `explained`: with reason and message if it is a Status.
+fn body_record(stream: StreamId, body: &Bytes, explained: bool) -> What {
+    let status: Option<serde_json::Value> = (explained && body.len() <= LONGEST_STATUS)
         .then(|| serde_json::from_slice(body).ok())
         .flatten()
         .filter(|value: &serde_json::Value| value.get("kind").is_some_and(|kind| kind == "Status"));

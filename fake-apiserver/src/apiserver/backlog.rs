@@ -36,7 +36,7 @@ impl Backlog {
         self.share = share;
     }
 
-    /// Counts bytes handed over. Returns true if a flush barrier must follow, to be confirmed by [`Backlog::taken`].
+    /// Counts bytes handed over. Returns true if a flush barrier must follow, to be confirmed by [`Backlog::flushed`].
     pub(super) fn gave(&mut self, bytes: usize) -> bool {
         self.since += bytes;
         if self.fenced > 0 || self.since < self.share / FENCES {
@@ -47,7 +47,7 @@ impl Backlog {
     }
 
     /// The bytes before the barrier were flushed. Returns true if another barrier must follow at once.
-    pub(super) fn taken(&mut self) -> bool {
+    pub(super) fn flushed(&mut self) -> bool {
         self.fenced = 0;
         self.gave(0)
     }
@@ -71,9 +71,9 @@ mod tests {
         assert!(backlog.gave(1), "a fence after so many bytes");
         assert!(!backlog.gave(SHARE_MAX - FENCE_AFTER), "one fence at a time");
         assert_eq!(backlog.room(), 0);
-        assert!(backlog.taken(), "a fence behind the rest");
+        assert!(backlog.flushed(), "a fence behind the rest");
         assert_eq!(backlog.room(), FENCE_AFTER);
-        assert!(!backlog.taken());
+        assert!(!backlog.flushed());
         assert_eq!(backlog.room(), SHARE_MAX);
     }
 

@@ -82,11 +82,11 @@ impl ApiServer {
         api.joined = Joined::allowed();
         api.compaction = Some(Compaction::new(api.model.revision()));
         for name in NAMESPACES {
-            let manifest = api.model.founded(name);
+            let manifest = api.model.namespace_manifest(name);
             api.apply(Duration::ZERO, &manifest);
             api.settle(Duration::ZERO);
         }
-        api.begin_here();
+        api.mark_initial_state();
         api
     }
 
@@ -104,7 +104,7 @@ impl ApiServer {
     pub(crate) fn bootstrap(&mut self) {
         let written = self.model.bootstrap();
         self.record_writes(Duration::ZERO, written);
-        self.begin_here();
+        self.mark_initial_state();
     }
 
     /// Turns authentication and authorization on.
@@ -129,8 +129,8 @@ impl ApiServer {
     }
 
     /// Makes the current objects the state that [`ApiServer::reset`] restores.
-    pub(crate) fn begin_here(&mut self) {
-        self.model.begin_here();
+    pub(crate) fn mark_initial_state(&mut self) {
+        self.model.mark_initial_state();
     }
 
     /// Sets the Unix time of the server's time zero. Timestamps of existing objects stay.
@@ -148,7 +148,7 @@ impl ApiServer {
             open.exchange.release();
         }
         self.turned(now, "reset: no rules, nothing stale, nothing refused".to_owned());
-        let written = self.model.begin_again(now);
+        let written = self.model.reset(now);
         self.record_writes(now, written);
         self.compact_if_due(now);
         self.touch_all();

@@ -280,8 +280,8 @@ impl Exchange {
     }
 
     /// The bytes before the last flush barrier were flushed. Returns true if another barrier must follow.
-    pub(super) fn taken(&mut self) -> bool {
-        self.backlog.taken()
+    pub(super) fn flushed(&mut self) -> bool {
+        self.backlog.flushed()
     }
 
     /// Sends everything that is due at `now`. Returns the time of the next send, if it depends on time.

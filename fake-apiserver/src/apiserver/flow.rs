@@ -104,7 +104,7 @@ impl ApiServer {
             open.exchange.set_share(share);
             let more = open.refill(
                 now,
-                Ground {
+                RefillContext {
                     model: &self.model,
                     changed_at: &mut self.changed_at,
                     log: &mut self.log,
@@ -114,15 +114,15 @@ impl ApiServer {
             if open.begin_watch() {
                 self.touched.insert(stream);
             }
-            let told = self.log.records.len();
-            let way_out = (&mut self.log, &mut self.outputs, &mut self.joined);
-            if let Some(at) = open.exchange.flush(now, way_out) {
+            let before = self.log.records.len();
+            let sinks = (&mut self.log, &mut self.outputs, &mut self.joined);
+            if let Some(at) = open.exchange.flush(now, sinks) {
                 self.wakes.insert((at, stream));
             }
             let (is_over, room) = (open.exchange.is_over(), open.exchange.room());
-            let told = &self.log.records[told..];
-            let is_stalled = is_stalled(told);
-            for what in observer.on_left(now, stream, &open.asked, told) {
+            let sent = &self.log.records[before..];
+            let is_stalled = is_stalled(sent);
+            for what in observer.on_left(now, stream, &open.asked, sent) {
                 self.log.push(now, what);
             }
             if is_over && !is_stalled {
@@ -136,9 +136,9 @@ impl ApiServer {
     }
 
     /// The bytes before a flush barrier were flushed: a response that waited for room continues in this turn.
-    pub(crate) fn taken(&mut self, stream: StreamId) {
+    pub(crate) fn flushed(&mut self, stream: StreamId) {
         if let Some(open) = self.open.get_mut(&stream) {
-            if open.exchange.taken() {
+            if open.exchange.flushed() {
                 self.outputs.push_back(Output::FlushBarrier { stream });
             }
             self.touched.insert(stream);
@@ -178,7 +178,7 @@ fn is_stalled(records: &[Record]) -> bool {
 }
 
 /// The parts of the server that a refill reads and writes.
-struct Ground<'s> {
+struct RefillContext<'s> {
     model: &'s Model,
     changed_at: &'s mut Duration,
     log: &'s mut Log,
@@ -187,7 +187,7 @@ struct Ground<'s> {
 
 impl Open {
     /// Moves events into the queue. Returns true if there are more than fit.
-    fn refill(&mut self, now: Duration, ground: Ground<'_>) -> bool {
+    fn refill(&mut self, now: Duration, context: RefillContext<'_>) -> bool {
         let stream = self.exchange.id;
         let mut room = self.exchange.room();
         let session = match &mut self.source {
@@ -197,19 +197,19 @@ impl Open {
             Source::Watch(session) => session,
         };
         loop {
-            if room == 0 && !session.is_past(ground.model, now) {
+            if room == 0 && !session.is_past(context.model, now) {
                 let deadline = session.deadline();
                 if self.wake.is_none() {
                     self.wake = Some(deadline);
-                    ground.wakes.insert((deadline, stream));
+                    context.wakes.insert((deadline, stream));
                 }
                 return true;
             }
-            match session.poll(ground.model, now) {
+            match session.poll(context.model, now) {
                 WatchPoll::Frame(frame) => {
                     room = room.saturating_sub(frame.line.len());
                     if frame.kind.is_change() {
-                        *ground.changed_at = now;
+                        *context.changed_at = now;
                     }
                     if self.exchange.rules.leaves_unmodified() {
                         self.exchange.push_line(frame, false);
@@ -221,7 +221,7 @@ impl Open {
                             Fate::Withhold(frame) => {
                                 if let Some(object) = frame.object {
                                     let object = ObjectRef::clone(&object);
-                                    ground.log.push(now, What::Withheld { stream, object });
+                                    context.log.push(now, What::Withheld { stream, object });
                                 }
                             }
                             Fate::Remark {
@@ -235,7 +235,7 @@ impl Open {
                                     .object
                                     .map(|object| object.resource_version.clone())
                                     .unwrap_or_default();
-                                let marker = ground.model.bookmark_frame(
+                                let marker = context.model.bookmark_frame(
                                     collection,
                                     &version,
                                     initial_events_end.as_deref(),
@@ -250,7 +250,7 @@ impl Open {
                     // Events do not change the deadline.
                     if let Some(wake) = wake.filter(|wake| self.wake != Some(*wake)) {
                         self.wake = Some(wake);
-                        ground.wakes.insert((wake, stream));
+                        context.wakes.insert((wake, stream));
                     }
                     return false;
                 }

@@ -31,7 +31,7 @@ pub(crate) struct Installed {
     group: String,
     plural: String,
     /// `spec` and accepted names: a change reinstalls the definition.
-    said: Value,
+    spec_and_names: Value,
 }
 
 impl Model {
@@ -56,24 +56,25 @@ impl Model {
     }
 
     /// Queues a definition after a change that affects it.
-    pub(in crate::model) fn unsettle(&mut self, kind: &ApiResource, key: &str) {
+    pub(in crate::model) fn enqueue_definition(&mut self, kind: &ApiResource, key: &str) {
         if kind.defines {
-            self.unsettled.insert(key.to_owned());
+            self.pending_definitions.insert(key.to_owned());
         } else if kind.custom && !kind.allows("create") {
-            self.unsettled.insert(format!("{}.{}", kind.plural, kind.group));
+            self.pending_definitions
+                .insert(format!("{}.{}", kind.plural, kind.group));
         }
     }
 
     /// Runs the controllers of definitions. Returns their writes in order.
-    pub(in crate::model) fn settle_definitions(&mut self, now: Duration) -> Vec<Written> {
+    pub(in crate::model) fn sync_definitions(&mut self, now: Duration) -> Vec<Written> {
         let mut written = Vec::new();
-        while let Some(name) = self.unsettled.pop_first() {
+        while let Some(name) = self.pending_definitions.pop_first() {
             let Some(kind) = self.catalog.kinds().iter().find(|kind| kind.defines).cloned() else {
                 return written;
             };
             match self.current(&kind, &name) {
-                Some(definition) => self.settle_one(now, &kind, &definition, &mut written),
-                None => self.retire(now, &name, &mut written),
+                Some(definition) => self.sync_definition(now, &kind, &definition, &mut written),
+                None => self.stop_serving(now, &name, &mut written),
             }
         }
         written
@@ -83,7 +84,7 @@ impl Model {
         self.objects(kind).get(key).cloned()
     }
 
-    fn settle_one(
+    fn sync_definition(
         &mut self,
         now: Duration,
         kind: &KindRef,
@@ -97,7 +98,7 @@ impl Model {
         }
         self.register(now, &was, written);
         let mut named = was.clone();
-        names::accept(&mut named, &self.taken(kind, stored), &time);
+        names::accept(&mut named, &self.names_in_use(kind, stored), &time);
         let mut last = Arc::clone(stored);
         for change in [named.clone(), {
             names::establish(&mut named, &time);
@@ -109,7 +110,7 @@ impl Model {
         }
         self.install(stored, &last.json());
         // Its own writes need not be processed.
-        self.unsettled.remove(&stored.key);
+        self.pending_definitions.remove(&stored.key);
     }
 
     /// Deletes the objects of a definition that is being deleted, and then the definition.
@@ -145,19 +146,19 @@ impl Model {
                 written.extend(Some(done).filter(|done| done.op.is_some()));
             }
             if !self.objects(of).is_empty() {
-                self.unsettled.remove(&stored.key);
+                self.pending_definitions.remove(&stored.key);
                 return;
             }
         }
         if only_cleanup {
             written.push(self.carry_out(now, kind, stored.key.clone(), Some(last), Outcome::Gone));
         } else {
-            self.unsettled.remove(&stored.key);
+            self.pending_definitions.remove(&stored.key);
         }
     }
 
     /// Stops serving a deleted definition.
-    fn retire(&mut self, now: Duration, name: &str, written: &mut Vec<Written>) {
+    fn stop_serving(&mut self, now: Duration, name: &str, written: &mut Vec<Written>) {
         let Some(gone) = self.installed.remove(name) else {
             return;
         };
@@ -165,7 +166,7 @@ impl Model {
         let row = self.rows_of(&gone).next().cloned();
         self.catalog.define(&gone.group, &gone.plural, &[]);
         if let Some(kind) = row {
-            self.storage.relist(self.place(&kind));
+            self.storage.relist(self.resource_id(&kind));
         }
         let left = self.versions_of(&gone.group);
         for version in had.iter().filter(|version| !left.contains(version)) {
@@ -177,7 +178,7 @@ impl Model {
             .into_iter()
             .filter(|(_, json)| json["spec"]["group"] == gone.group.as_str());
         let waiting: Vec<String> = waiting.map(|(key, _)| key).collect();
-        self.unsettled.extend(waiting);
+        self.pending_definitions.extend(waiting);
     }
 
     /// Serves the current version of a definition.
@@ -188,24 +189,24 @@ impl Model {
         };
         let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
         let served = rows(definition);
-        let said = json!([definition["spec"], definition["status"]["acceptedNames"]]);
+        let spec_and_names = json!([definition["spec"], definition["status"]["acceptedNames"]]);
         let before = self.installed.insert(
             stored.key.clone(),
             Installed {
                 group: group.clone(),
                 plural: plural.clone(),
-                said: said.clone(),
+                spec_and_names: spec_and_names.clone(),
             },
         );
         self.catalog.define(&group, &plural, &served);
         for kind in &served {
-            self.make_room(kind);
+            self.register_resource(kind);
         }
         if let (Some(before), Some(kind)) = (before, served.first())
-            && before.said != said
+            && before.spec_and_names != spec_and_names
         {
             tracing::debug!(resource = &*kind.plural, "definition reinstalled");
-            self.storage.relist(self.place(kind));
+            self.storage.relist(self.resource_id(kind));
         }
     }
 
@@ -232,7 +233,7 @@ impl Model {
     }
 
     /// Returns the names accepted for other definitions of its group.
-    fn taken(&self, kind: &KindRef, definition: &Stored) -> Taken {
+    fn names_in_use(&self, kind: &KindRef, definition: &Stored) -> Taken {
         let group = definition.json()["spec"]["group"].clone();
         let others = self.objects(kind).values();
         let others: Vec<Value> = others

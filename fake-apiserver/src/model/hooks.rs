@@ -121,8 +121,8 @@ impl Replies {
         round: u8,
         review: impl Fn(&str) -> Value,
     ) -> Result<Option<Arc<Reply>>, Status> {
-        let told = format!("{webhook}/{round}/{:?}/{}", client.place, review(""));
-        let key = URL_SAFE_NO_PAD.encode(Sha256::digest(told));
+        let text = format!("{webhook}/{round}/{:?}/{}", client.place, review(""));
+        let key = URL_SAFE_NO_PAD.encode(Sha256::digest(text));
         if let Some(known) = self.known.get(&key) {
             return Ok(Some(Arc::clone(known)));
         }

@@ -162,7 +162,7 @@ impl Model {
 
     fn read(&self, kind: &KindRef, replica: Replica, arrived: Duration) -> Read {
         Read {
-            resource: self.place(kind),
+            resource: self.resource_id(kind),
             replica: replica_id(replica),
             arrived,
         }

@@ -11,7 +11,7 @@ use super::Model;
 
 impl Model {
     /// Returns the namespace of this name as kube-apiserver creates it. Must be applied at time zero.
-    pub fn founded(&self, name: &str) -> Manifest {
+    pub fn namespace_manifest(&self, name: &str) -> Manifest {
         let labels = json!({ "kubernetes.io/metadata.name": name });
         let founder = json!({
             "manager": "kube-apiserver",
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn initial_namespaces_equal_created_ones() {
         let applied = first(|model| {
-            let manifest = model.founded("n");
+            let manifest = model.namespace_manifest("n");
             model.apply(Duration::ZERO, &manifest).unwrap();
         });
         let created = first(|model| {

@@ -217,7 +217,7 @@ impl Writer<'_> {
                         | Subresource::Resize,
                     ) => {
                         let shown = self.model.conversions.as_kind(&current, &self.collection.kind);
-                        (self.asked(), shown.json())
+                        (self.requested_kind(), shown.json())
                     }
                 };
                 let (object, more) =
@@ -248,21 +248,21 @@ impl Writer<'_> {
         }
     }
 
-    fn kind(&self) -> KindRef {
+    fn stored_kind(&self) -> KindRef {
         self.kind.clone()
     }
 
     /// Returns the kind of the request.
-    fn asked(&self) -> KindRef {
+    fn requested_kind(&self) -> KindRef {
         self.collection.kind.clone()
     }
 
     /// Converts the received object to the stored version.
     fn received(&self, object: Value) -> Value {
-        if self.asked() == self.kind() {
+        if self.requested_kind() == self.stored_kind() {
             object
         } else {
-            convert::received(&self.asked(), object)
+            convert::received(&self.requested_kind(), object)
         }
     }
 
@@ -306,7 +306,7 @@ impl Writer<'_> {
 
     /// Checks kind and version of a custom resource, which must be present and match the path.
     fn kind_fault(&self, object: &Value) -> Option<Cause> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let sent = object["kind"].as_str().unwrap_or_default();
         (kind.custom && sent != kind.kind).then(|| Cause {
             reason: "FieldValueInvalid".to_owned(),
@@ -361,7 +361,7 @@ impl Writer<'_> {
             object::without_empty_metadata(object);
         }
         // An object converted from another version has not been decoded as its kind.
-        defaults::fill(&self.kind, object) || self.asked() != self.kind()
+        defaults::fill(&self.kind, object) || self.requested_kind() != self.stored_kind()
     }
 
     /// Sets name, namespace and uid if the object omits them.
@@ -451,7 +451,7 @@ impl Writer<'_> {
         previous: Option<&Arc<Stored>>,
         outcome: Outcome,
     ) -> Result<Bytes, Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let (stored_as, outcome, shown) = self.in_storage(outcome)?;
         if self.dry_run {
             self.model.dry_runs += 1;

@@ -15,12 +15,12 @@ use trace::record::{FrameType, Replica};
 use super::{GetOutcome, ListOutcome, Model, Page, WatchCacheOp, WatchPoll, WatchSession, Written};
 use crate::api::{Answer, HttpRequest, Request, parse};
 
-mod beginning;
 mod bytes;
 mod components;
 mod custom;
 mod events;
 mod history;
+mod initial_state;
 mod lists;
 mod properties;
 mod requests;

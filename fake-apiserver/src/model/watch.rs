@@ -84,9 +84,16 @@ impl WatchSession {
             conversions: &model.conversions,
             selector: &request.selector,
         };
-        let place = model.place(kind);
+        let resource = model.resource_id(kind);
         Self {
-            watch: Watch::open(&model.storage, now, place, replica_id(replica), &options, &view),
+            watch: Watch::open(
+                &model.storage,
+                now,
+                resource,
+                replica_id(replica),
+                &options,
+                &view,
+            ),
             collection: request.collection.clone(),
             selector: request.selector.clone(),
             form: request.form,

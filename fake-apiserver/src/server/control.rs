@@ -78,8 +78,8 @@ impl Server {
 
     /// Makes the current objects the state that [`Server::reset`] restores: call once the initial objects are put. Default: the
     /// objects of the scenario; for a standalone server the namespaces of every cluster.
-    pub fn begin_here(&mut self) {
-        self.api.begin_here();
+    pub fn mark_initial_state(&mut self) {
+        self.api.mark_initial_state();
     }
 
     /// Sets the Unix time of the server's time zero. Timestamps of existing objects stay.

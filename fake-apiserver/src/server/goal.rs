@@ -170,21 +170,21 @@ impl Goal {
 
     /// Checks whether the run is over at `now`. Returns records to append.
     pub(super) fn advance(&mut self, now: Duration, script: &Script) -> Vec<What> {
-        let mut told = Vec::new();
+        let mut records = Vec::new();
         if self.end.is_some() {
-            return told;
+            return records;
         }
         if !self.said_done && matches!(script.standing(), Standing::Done { .. }) {
             self.said_done = true;
-            told.push(What::ScriptDone);
+            records.push(What::ScriptDone);
         }
         if self.limits.ends
             && let Some(end) = self.judge(now, script)
         {
-            told.push(What::RunEnded(end.clone()));
+            records.push(What::RunEnded(end.clone()));
             self.end = Some(end);
         }
-        told
+        records
     }
 
     /// Time since which the client is in sync, if it has a watch open and neither side was active since `quiet_since`.

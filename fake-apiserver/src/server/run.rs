@@ -205,15 +205,15 @@ impl Run {
 
 impl Observer for Run {
     fn on_left(&mut self, now: Duration, stream: StreamId, asked: &Asked, records: &[Record]) -> Vec<What> {
-        let mut told = Vec::new();
+        let mut bound = Vec::new();
         if let Some(name) = self.to_name.get(&stream)
             && let Some(binding) = records.iter().find_map(|record| binding_of(&record.what))
         {
-            told.push(self.names.bind(name, binding));
+            bound.push(self.names.bind(name, binding));
             self.to_name.remove(&stream);
         }
         self.assume_reports(now, stream, asked, records);
-        told
+        bound
     }
 }
 

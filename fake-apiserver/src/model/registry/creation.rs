@@ -17,7 +17,7 @@ const ATTEMPTS: usize = 8;
 
 impl Writer<'_> {
     pub(super) fn create(&mut self, object: Value, seed: u64) -> Result<(u16, Bytes), Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let (sent, prefix) = (text(&object, "name"), text(&object, "generateName"));
         self.takes_content(sent)?;
         if !kind.allows("create") {
@@ -86,7 +86,7 @@ impl Writer<'_> {
 
     /// Applies admission and validates the result. `complete`: the object has all defaults.
     fn admitted(&mut self, name: &str, mut object: Value, complete: bool) -> Result<(Value, String), Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let sent = text(&object, "name").to_owned();
         let uid = write::uid(self.nonce, &self.key(name));
         let before = self.mutating().then(|| object.clone());

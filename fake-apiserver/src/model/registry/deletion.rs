@@ -26,7 +26,7 @@ const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 impl Writer<'_> {
     pub(super) fn delete(&mut self, name: &str, options: &DeleteOptions) -> Result<(u16, Bytes), Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         self.warn_of_orphans(options);
         if kind.deletion == Deletion::WhenEmpty && IMMORTAL.contains(&name) {
             return Err(Status::forbidden(
@@ -103,7 +103,7 @@ impl Writer<'_> {
     ///
     /// Source: kubernetes `pkg/registry/core/service/storage/storage.go` (`afterDelete`).
     fn delete_endpoints(&mut self, service: &str) {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         if !(kind.group.is_empty() && kind.kind == "Service") || self.dry_run {
             return;
         }

@@ -22,7 +22,7 @@ impl Writer<'_> {
         old: Option<&Value>,
         name: &str,
     ) -> Result<(), Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let Some(asker) = self.asker.filter(|_| kind.group == GROUP) else {
             return Ok(());
         };

@@ -52,8 +52,8 @@ impl Writer<'_> {
             for limit in list(&limits, "limits") {
                 check(limit, &object["spec"], &mut faults);
             }
-            let mut told = BTreeSet::new();
-            faults.retain(|fault| told.insert(fault.clone()));
+            let mut seen = BTreeSet::new();
+            faults.retain(|fault| seen.insert(fault.clone()));
             let why = match faults.as_slice() {
                 [] => continue,
                 [one] => one.clone(),
@@ -84,7 +84,7 @@ fn complete(pod: &mut Value, limits: &Value) {
             }
         }
     }
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for (field, word) in CONTAINERS {
         for container in pod["spec"][field].as_array_mut().into_iter().flatten() {
             let name = container["name"].as_str().unwrap_or_default().to_owned();
@@ -99,14 +99,14 @@ fn complete(pod: &mut Value, limits: &Value) {
                 }
                 set.sort_unstable();
                 if !set.is_empty() {
-                    told.push(format!("{} {what} for {word} {name}", set.join(", ")));
+                    messages.push(format!("{} {what} for {word} {name}", set.join(", ")));
                 }
             }
         }
     }
-    if !told.is_empty() {
-        let told = format!("LimitRanger plugin set: {}", told.join("; "));
-        pod["metadata"]["annotations"][ANNOTATION] = told.into();
+    if !messages.is_empty() {
+        let annotation = format!("LimitRanger plugin set: {}", messages.join("; "));
+        pod["metadata"]["annotations"][ANNOTATION] = annotation.into();
     }
 }
 

@@ -11,7 +11,7 @@ use super::Writer;
 use super::limits::{amounts, together};
 
 /// Divisors that convert billionths to the units in messages; CPU is in thousandths.
-const TOLD: [(&str, i128); 2] = [("cpu", 1_000_000), ("memory", 1_000_000_000)];
+const UNITS: [(&str, i128); 2] = [("cpu", 1_000_000), ("memory", 1_000_000_000)];
 
 impl Writer<'_> {
     /// Checks that a resized pod fits its node.
@@ -30,7 +30,7 @@ impl Writer<'_> {
                 ..Cause::default()
             });
             Err(Status::forbidden(
-                &self.kind(),
+                &self.stored_kind(),
                 name,
                 why,
                 cause.into_iter().collect(),
@@ -53,25 +53,25 @@ impl Writer<'_> {
             together(&pod["spec"], "requests"),
             amounts(&node["status"]["allocatable"]),
         );
-        let told = TOLD.iter().filter_map(|(resource, one)| {
+        let shortages = UNITS.iter().filter_map(|(resource, one)| {
             let amount = |text: Option<&String>| text.map_or(0, |text| types::amount(text));
             let (request, has) = (amount(requests.get(*resource)), amount(there.get(*resource)));
-            let told = |amount: i128| amount / one + i128::from(amount % one > 0);
+            let rounded_up = |amount: i128| amount / one + i128::from(amount % one > 0);
             (request > has).then(|| {
                 format!(
                     "{resource}, requested: {}, allocatable: {}",
-                    told(request),
-                    told(has)
+                    rounded_up(request),
+                    rounded_up(has)
                 )
             })
         });
-        let told: Vec<String> = told.collect();
-        if told.is_empty() {
+        let shortages: Vec<String> = shortages.collect();
+        if shortages.is_empty() {
             return Ok(());
         }
         let why = format!(
             "node didn't have enough allocatable resources: {}",
-            told.join("; ")
+            shortages.join("; ")
         );
         refused(&why, Some("NodeCapacity"))
     }

@@ -18,7 +18,7 @@ use super::{Writer, text};
 
 impl Writer<'_> {
     pub(super) fn rescale(&mut self, current: &Arc<Stored>, sent: &Value) -> Result<(u16, Bytes), Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let scale = kind.scale.as_ref().ok_or_else(Status::unknown_path)?;
         let replicas = sent
             .pointer("/spec/replicas")
@@ -38,7 +38,7 @@ impl Writer<'_> {
         force: bool,
     ) -> Result<(u16, Bytes), Status> {
         let current = self.current(name)?;
-        let (kind, of_scale) = (self.kind(), catalog::scale());
+        let (kind, of_scale) = (self.stored_kind(), catalog::scale());
         let scale = kind.scale.as_ref().ok_or_else(Status::unknown_path)?;
         let of = Ownership::new(&of_scale, self.model.version, &self.manager, "", String::new());
         of.check(config)?;
@@ -54,7 +54,7 @@ impl Writer<'_> {
     }
 
     fn check_replicas(&self, name: &str, scale: &Scale, replicas: i64) -> Result<(), Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         if replicas < 0 {
             let (of, field, why) = if kind.custom {
                 (kind, scale::path(&scale.spec), "should be a non-negative integer")
@@ -80,7 +80,7 @@ impl Writer<'_> {
         sent: &Value,
         owners: Owners,
     ) -> Result<(u16, Bytes), Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let version = match text(sent, "resourceVersion") {
             "" => current.revision.to_string(),
             version => version.to_owned(),

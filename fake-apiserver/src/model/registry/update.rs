@@ -141,7 +141,7 @@ impl Writer<'_> {
     ) -> Result<(u16, Bytes), Status> {
         self.check_escalation(&object, Some(&current.json()), current.name())?;
         self.check_version(current, &object)?;
-        let kind = self.kind();
+        let kind = self.stored_kind();
         if let Some(fault) = self.kind_fault(&object) {
             return Err(Status::invalid_object(&kind, current.name(), &[fault]));
         }

@@ -257,8 +257,8 @@ impl Writer<'_> {
     fn shown_to(&self, hook: &Hook, asked: Asked<'_>) -> Result<Option<Shown>, Status> {
         let scaled = self.part == Some(Subresource::Scale);
         let mut shown = Shown {
-            kind: self.asked(),
-            asked: self.asked(),
+            kind: self.requested_kind(),
+            asked: self.requested_kind(),
             part: scaled.then(catalog::scale),
             object: asked.object.cloned(),
             old: asked.old.cloned(),
@@ -268,7 +268,7 @@ impl Writer<'_> {
             options: self.options(asked),
             dry_run: self.dry_run,
         };
-        let own = self.asked();
+        let own = self.requested_kind();
         let equivalents = self.model.catalog.kinds().iter();
         let equivalents = equivalents.filter(|kind| kind.storage() == own.storage());
         let mut equivalents: Vec<KindRef> = equivalents.cloned().collect();
@@ -281,7 +281,7 @@ impl Writer<'_> {
         for object in [&mut shown.object, &mut shown.old].into_iter().flatten() {
             *object = match scaled {
                 true => scale::shown(&self.kind, object)?,
-                false => self.in_words_of(kind, object.take()),
+                false => self.to_version(kind, object.take()),
             };
         }
         shown.kind = kind.clone();
@@ -307,7 +307,7 @@ impl Writer<'_> {
 
     /// Returns a patched object in the version in which it is stored, with defaults.
     fn read_back(&self, shown: &Shown, patched: Value, asked: Asked<'_>) -> Result<Value, Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let before = asked.object.cloned().unwrap_or_default();
         if shown.part.is_some() {
             let mut object = before;
@@ -319,7 +319,7 @@ impl Writer<'_> {
         }
         let mut object = match shown.kind == kind {
             true => patched,
-            false => self.out_of_words_of(&shown.kind, patched),
+            false => self.to_stored_version(&shown.kind, patched),
         };
         if let Some(definition) = Definition::of(&kind) {
             definition.receive(&mut object);
@@ -341,7 +341,7 @@ impl Writer<'_> {
         &mut self,
         outcome: Outcome,
     ) -> Result<(KindRef, Outcome, Option<Value>), Status> {
-        let kind = self.kind();
+        let kind = self.stored_kind();
         let storage = Definition::of(&kind).and_then(|definition| definition.storage.clone());
         let conversion = storage
             .as_ref()
@@ -379,7 +379,7 @@ impl Writer<'_> {
         Ok(canonical(to, object))
     }
 
-    fn in_words_of(&self, kind: &KindRef, object: Value) -> Value {
+    fn to_version(&self, kind: &KindRef, object: Value) -> Value {
         if *kind == self.kind {
             return canonical(kind, object);
         }
@@ -387,7 +387,7 @@ impl Writer<'_> {
         convert::converted(&stored, kind).json()
     }
 
-    fn out_of_words_of(&self, kind: &KindRef, object: Value) -> Value {
+    fn to_stored_version(&self, kind: &KindRef, object: Value) -> Value {
         let object = convert::received(kind, object);
         let stored = Stored::as_is(kind, String::new(), 0, object);
         convert::converted(&stored, &self.kind).json()

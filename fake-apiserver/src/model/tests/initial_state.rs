@@ -4,7 +4,7 @@ use super::custom::{CRDS, GADGETS, defined, gadget};
 use super::*;
 
 fn again(world: &mut World) -> Vec<String> {
-    let written = world.model.begin_again(world.now);
+    let written = world.model.reset(world.now);
     let told = written.iter().map(|written| {
         let op = written.op.map(|op| format!("{op:?}")).unwrap_or_default();
         format!("{op} {} {}", written.stored.kind.plural, written.key)
@@ -16,7 +16,7 @@ fn again(world: &mut World) -> Vec<String> {
 fn a_reset_writes_only_changed_objects() {
     let mut world = World::fixture(Version::V1_36);
     let first = world.object(&format!("{CM}/cm-2"));
-    world.model.begin_here();
+    world.model.mark_initial_state();
     world.put("cm-1", "2", None);
     world.delete("cm-2");
     world.put("new", "1", None);
@@ -56,7 +56,7 @@ fn a_reset_writes_only_changed_objects() {
 #[test]
 fn a_reset_ignores_finalizers() {
     let mut world = World::fixture(Version::V1_36);
-    world.model.begin_here();
+    world.model.mark_initial_state();
     let held = json!({ "metadata": { "finalizers": ["x.example.com/held"] } });
     world.apply("", "configmaps", Some("probe"), "held", held);
     world.delete("held");
@@ -66,16 +66,16 @@ fn a_reset_ignores_finalizers() {
 #[test]
 fn definitions_are_reset_with_their_objects() {
     let mut without = World::fixture(Version::V1_36);
-    without.model.begin_here();
+    without.model.mark_initial_state();
     let mut world = defined();
     world.told("POST", GADGETS, &gadget("g", json!({ "size": 1 })));
-    world.model.begin_here();
+    world.model.mark_initial_state();
     world.told("DELETE", &format!("{CRDS}/gadgets.x.example.com"), "");
     assert!(world.parse(GADGETS).is_err());
     again(&mut world);
     assert_eq!(world.object(&format!("{GADGETS}/g"))["spec"]["size"], 1);
     assert_eq!(again(&mut world), [""; 0]);
-    world.model.beginning = without.model.beginning;
+    world.model.initial_state = without.model.initial_state;
     again(&mut world);
     assert!(world.parse(GADGETS).is_err(), "it was not there");
     assert_eq!(again(&mut world), [""; 0]);

@@ -14,19 +14,19 @@ use super::write::Outcome;
 use super::{Model, Objects, Written};
 
 /// The objects of each resource, by group and plural.
-pub(super) type Beginning = BTreeMap<(String, String), Objects>;
+pub(super) type InitialState = BTreeMap<(String, String), Objects>;
 
 /// Resource of the namespaces, which contain other objects.
 const NAMESPACES: (&str, &str) = ("", "namespaces");
 
 impl Model {
     /// Makes the current objects the initial state. Costs memory for what changes after it.
-    pub fn begin_here(&mut self) {
-        let objects = self.places().map(|((group, plural), place)| {
+    pub fn mark_initial_state(&mut self) {
+        let objects = self.resource_ids().map(|((group, plural), id)| {
             let resource = (group.to_owned(), plural.to_owned());
-            (resource, self.storage.current(place).clone())
+            (resource, self.storage.current(id).clone())
         });
-        self.beginning = objects.collect();
+        self.initial_state = objects.collect();
     }
 
     /// Sets the time since 1970 that is time zero.
@@ -51,9 +51,9 @@ impl Model {
 
     /// Resets to the initial objects; returns the writes, in order. Objects created since are deleted at once, despite
     /// finalizers.
-    pub fn begin_again(&mut self, now: Duration) -> Vec<Written> {
+    pub fn reset(&mut self, now: Duration) -> Vec<Written> {
         let mut written = Vec::new();
-        let mut gone = self.strangers();
+        let mut gone = self.added_objects();
         gone.sort_by_key(|object| (object.kind.storage() == NAMESPACES, object.kind.defines));
         for object in gone {
             let (kind, key) = (object.kind.clone(), object.key.clone());
@@ -62,7 +62,7 @@ impl Model {
         written.extend(self.settle(now));
 
         let mut back: Vec<Arc<Stored>> = self
-            .beginning
+            .initial_state
             .values()
             .flat_map(Objects::values)
             .cloned()
@@ -71,33 +71,33 @@ impl Model {
         back.sort_by_key(|then| (then.kind.custom, then.kind.storage() != NAMESPACES));
         let defined = back.partition_point(|then| !then.kind.custom);
         for then in &back[..defined] {
-            written.extend(self.put_back(now, then));
+            written.extend(self.restore_object(now, then));
         }
         written.extend(self.settle(now));
         for then in &back[defined..] {
-            written.extend(self.put_back(now, then));
+            written.extend(self.restore_object(now, then));
         }
         written
     }
 
     /// Returns the objects that are not initial ones, including those that reuse a name.
-    fn strangers(&self) -> Vec<Arc<Stored>> {
+    fn added_objects(&self) -> Vec<Arc<Stored>> {
         let mut found = Vec::new();
-        for ((group, plural), place) in self.places() {
-            let then = self.beginning.get(&(group.to_owned(), plural.to_owned()));
+        for ((group, plural), id) in self.resource_ids() {
+            let then = self.initial_state.get(&(group.to_owned(), plural.to_owned()));
             let known = |object: &Stored| {
                 let then = then.and_then(|then| then.get(object.key.as_str()));
                 then.is_some_and(|then| then.uid == object.uid)
             };
-            let objects = self.storage.current(place).values();
+            let objects = self.storage.current(id).values();
             found.extend(objects.filter(|object| !known(object)).cloned());
         }
         found
     }
 
-    fn put_back(&mut self, now: Duration, then: &Arc<Stored>) -> Option<Written> {
-        let place = self.place_of(then.kind.storage())?;
-        let current = self.storage.current(place).get(then.key.as_str()).cloned();
+    fn restore_object(&mut self, now: Duration, then: &Arc<Stored>) -> Option<Written> {
+        let id = self.resource_id_of(then.kind.storage())?;
+        let current = self.storage.current(id).get(then.key.as_str()).cloned();
         let same = current.as_ref().is_some_and(|current| {
             let at_its_revision = || then.at_revision(current.revision).encoded(Representation::Full);
             Arc::ptr_eq(current, then) || current.encoded(Representation::Full) == at_its_revision()
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn start_times_keep_their_fraction() {
         let mut model = Model::standalone(&ServerSettings::default());
-        let manifest = model.founded("n");
+        let manifest = model.namespace_manifest("n");
         model.starts_at(Duration::from_millis(1_700_000_000_900));
         model
             .apply(Duration::from_millis(100), &manifest)
