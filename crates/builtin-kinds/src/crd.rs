@@ -1,6 +1,6 @@
-//! Custom resources: what a `CustomResourceDefinition` says, and the rows of the catalog that come of it.
+//! Custom resources: parses a `CustomResourceDefinition`, and makes the rows of the catalog for it.
 //!
-//! It must not know who asks: requests for custom resources are answered like all others, by the columns of their row.
+//! It must not know requests: those for custom resources are answered like all others, by the columns of their row.
 //!
 //! Source: "Extend the Kubernetes API with CustomResourceDefinitions" in the documentation; apiextensions
 //! `apis/apiextensions/v1/types.go`, `registry/customresource/strategy.go`.
@@ -40,19 +40,19 @@ pub use rules::Found;
 use structural::Schema;
 pub use wire::prepared;
 
-/// What a definition says of one version of a custom resource, beside the columns every kind has.
+/// One version of a definition, without the properties that every row has.
 #[derive(Debug)]
 pub struct Definition {
-    /// The columns of its tables, after the name.
+    /// Printer columns, after the name.
     pub columns: Vec<PrinterColumn>,
-    /// `openAPIV3Schema`, as it was sent; null where there is none.
+    /// `openAPIV3Schema` as sent; null: none.
     pub schema: Value,
     structural: Schema,
-    /// The schema of the version that is stored; `None`: this one.
+    /// Schema of the storage version; `None`: this version is stored.
     stored: Option<Arc<Schema>>,
-    /// The version that is stored; `None`: this one.
+    /// Row of the storage version; `None`: this version is stored.
     pub storage: Option<KindRef>,
-    /// The webhook that converts to this version.
+    /// Webhook that converts to this version.
     pub conversion: Option<Conversion>,
 }
 
@@ -74,28 +74,28 @@ pub struct PrinterColumn {
 }
 
 impl Definition {
-    /// That of a custom resource; `None` for a built-in kind.
+    /// Returns the definition of a custom resource; `None` for a built-in kind.
     pub fn of(kind: &ApiResource) -> Option<&Self> {
         kind.definition.as_ref()?.content.downcast_ref()
     }
 
-    /// Takes out of an object what its schema does not know, gives the paths of that, and sets what has a default.
+    /// Prunes unknown fields, returns their paths, and sets defaults.
     pub fn receive(&self, object: &mut Value) -> Vec<String> {
         let unknown = prune::prune(object, &self.structural);
         prune::fill(object, &self.structural);
         unknown
     }
 
-    /// The same of the metadata of the objects that the schema embeds, without defaults.
+    /// Prunes unknown fields in the metadata of embedded objects, and returns their paths.
     ///
     /// # Errors
-    /// Go's words for metadata that has other types.
+    /// Metadata with wrong types; the message is Go's.
     pub fn receive_embedded(&self, object: &mut Value, version: Version) -> Result<Vec<String>, String> {
         prune::coerce_embedded(object, &self.structural, version)
     }
 
-    /// Makes of an object in this version what it is once it was stored and is read again: what the stored version does
-    /// not know is lost.
+    /// Converts an object in this version to what is read after it was stored: fields that the storage version does not
+    /// have are dropped.
     pub fn store(&self, object: &mut Value) {
         if self.conversion.is_some() {
             return;
@@ -106,7 +106,7 @@ impl Definition {
         }
     }
 
-    /// Makes of a stored object what this version shows of it: defaults are those of the stored version.
+    /// Converts a stored object to this version, with the defaults of the storage version.
     pub(crate) fn read(&self, object: &mut Value) {
         match &self.stored {
             Some(stored) => {
@@ -117,12 +117,12 @@ impl Definition {
         }
     }
 
-    /// What is wrong with an object; with what changed of `old`, if there was one before.
+    /// Returns the validation errors of an object. Unchanged parts of `old` are not validated again.
     fn faults(&self, object: &Value, old: Option<&Value>, version: Version) -> Vec<Cause> {
         validate::faults(&self.structural, object, old, "", version)
     }
 
-    /// The same for the status alone.
+    /// Returns the validation errors of the status.
     fn status_faults(&self, object: &Value, old: &Value, version: Version) -> Vec<Cause> {
         match (self.structural.properties.get("status"), object.get("status")) {
             (Some(schema), Some(status)) => {
@@ -133,11 +133,11 @@ impl Definition {
     }
 }
 
-/// What becomes of a new definition once the controllers are done with it: the definition with its conditions, and the kinds
-/// that are served of it. `others`: the definitions that were established before it.
+/// Returns a new definition as its controllers leave it, with its conditions, and the served rows. `others`: established
+/// definitions.
 ///
 /// # Errors
-/// What is wrong with it, each with its field, in the server's words.
+/// The validation errors, each with its field, as the server reports them.
 pub fn established(manifest: &Value, others: &[Value]) -> Result<(Value, Vec<KindRef>), Vec<String>> {
     let mut definition = prepared(manifest.clone(), None);
     let faults = check::faults(&definition);
@@ -155,8 +155,8 @@ pub fn established(manifest: &Value, others: &[Value]) -> Result<(Value, Vec<Kin
     }
 }
 
-/// Makes of a new object of a custom resource what is stored: sets what has a default. Gives what its schema does not know,
-/// and what is wrong with the rest, in the server's words.
+/// Prunes a new custom object and sets defaults. Returns its unknown fields and its validation errors, as the server reports
+/// them.
 pub fn receive_new(kind: &ApiResource, object: &mut Value, version: Version) -> Vec<String> {
     let Some(definition) = Definition::of(kind) else {
         return Vec::new();
@@ -176,7 +176,7 @@ fn in_words(fault: &Cause) -> String {
     format!("{}: {}", fault.field, fault.message)
 }
 
-/// What is wrong with a new object, by the definition of its kind, or as a definition.
+/// Returns the validation errors of a new object: of a custom resource, or of a definition.
 pub fn new_faults(kind: &ApiResource, object: &Value, version: Version) -> Vec<Cause> {
     match Definition::of(kind) {
         Some(definition) => {
@@ -189,7 +189,7 @@ pub fn new_faults(kind: &ApiResource, object: &Value, version: Version) -> Vec<C
     }
 }
 
-/// What is wrong with what becomes of `old`.
+/// Returns the validation errors of an update of `old`.
 pub fn changed_faults(
     kind: &ApiResource,
     object: &Value,
@@ -213,15 +213,15 @@ pub fn changed_faults(
     }
 }
 
-/// What the rules in CEL find wrong with an object that its schema allows; `old`: the object before an update. Also with a
-/// write of the status, the whole object is held against them.
+/// Evaluates the rules in CEL for an object that is valid by its schema; `old`: the object before an update. A write of the
+/// status evaluates the rules of the whole object.
 pub fn rule_faults(kind: &ApiResource, object: &Value, old: Option<&Value>) -> Found {
     Definition::of(kind).map_or_else(Found::default, |definition| {
         rules::faults(&definition.structural, object, old)
     })
 }
 
-/// A scale needs numbers that are counts.
+/// Returns the error of replicas that are not a non-negative integer.
 fn replica_faults(kind: &ApiResource, object: &Value) -> Option<Cause> {
     let scale = kind.scale.as_ref()?;
     let value = object.pointer(&scale.spec)?;
@@ -250,7 +250,7 @@ fn replica_faults(kind: &ApiResource, object: &Value) -> Option<Cause> {
     })
 }
 
-/// The verbs of a custom resource, in the order of discovery.
+/// Verbs of a custom resource, in the order of discovery.
 const VERBS: &[&str] = &[
     "delete",
     "deletecollection",
@@ -262,16 +262,16 @@ const VERBS: &[&str] = &[
     "watch",
 ];
 
-/// What is left of them while its definition goes.
+/// Verbs while its definition is being deleted.
 const LAST_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 
-/// Is it marked for deletion (`metadata.deletionTimestamp`)?
+/// Returns whether it is marked for deletion (`metadata.deletionTimestamp`).
 pub fn terminating(definition: &Value) -> bool {
     definition["metadata"].get("deletionTimestamp").is_some()
 }
 
-/// The rows of a definition: one for each version that is served, none before its names are accepted and it is
-/// established. Rows of the same definition are equal.
+/// Returns the rows of a definition: one for each served version, none before the definition is established. Rows of the
+/// same definition are equal.
 pub fn rows(definition: &Value) -> Vec<KindRef> {
     if !names::is_true(definition, "Established") {
         return Vec::new();
@@ -303,14 +303,14 @@ pub fn rows(definition: &Value) -> Vec<KindRef> {
     rows.collect()
 }
 
-/// What a definition says of all its versions.
+/// Properties that all versions of a definition share.
 struct Common {
     said: Value,
-    /// The schema of the version that is stored; one for all versions.
+    /// Schema of the storage version, shared by all rows.
     stored: Arc<Schema>,
-    /// The row of that version, which need not be served.
+    /// Row of the storage version, which need not be served.
     storage: Option<KindRef>,
-    /// Stands for it in the digests of the rows: its length must not count once a version.
+    /// Digest of `said`. Digests of rows are computed from it, so that their cost does not grow with its length.
     digest: String,
     short_names: Names,
     categories: Names,
@@ -330,7 +330,7 @@ impl Common {
     }
 }
 
-/// The row of what a definition says of a version.
+/// Returns the row of a version.
 fn row(common: &Common, version: &Value) -> KindRef {
     let said = &common.said;
     let is_stored = said["stored"] == version["name"];
@@ -401,7 +401,7 @@ fn row(common: &Common, version: &Value) -> KindRef {
     row.into()
 }
 
-/// The first version that should be used.
+/// Returns the served version with the highest priority that is not deprecated.
 fn newest(versions: &[Value]) -> Option<&str> {
     let usable = versions
         .iter()
@@ -410,7 +410,7 @@ fn newest(versions: &[Value]) -> Option<&str> {
     names.min_by(|one, other| by_age(one, other))
 }
 
-/// What requests for a version are warned of.
+/// Returns the deprecation warning of a version; empty: none.
 fn deprecation(group: &str, kind: &str, version: &Value, newest: &Value) -> Text {
     let name = version["name"].as_str().unwrap_or_default();
     let newer = newest.as_str().filter(|newest| by_age(newest, name).is_lt());
@@ -453,7 +453,7 @@ fn scale(json: &Value) -> Option<Scale> {
     })
 }
 
-/// A simple path (`.spec.replicas`) as a JSON pointer.
+/// Converts a simple path (`.spec.replicas`) to a JSON pointer.
 fn pointer(path: &str) -> String {
     let names = path.split('.').filter(|name| !name.is_empty());
     names

@@ -1,7 +1,6 @@
-//! What is wrong with a definition, in the server's words.
+//! Validation of a definition, with the messages of the server.
 //!
-//! Checked is what would make no sense to serve, and what authors of definitions get wrong. What rules in CEL would cost is not
-//! estimated.
+//! Checks what could not be served, and the usual mistakes of authors. The cost of rules in CEL is not estimated.
 //!
 //! Source: apiextensions `apis/apiextensions/validation/validation.go`.
 
@@ -17,7 +16,7 @@ use crate::fields::list;
 use crate::naming::{dns1035_label, subdomain};
 use crate::validation::webhooks::is_https;
 
-/// Types a printer column can have.
+/// Types of printer columns.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 
 fn legal_name(found: &mut ErrorList, field: &str, value: &Value, faults: fn(&str) -> Vec<String>) {
@@ -26,7 +25,7 @@ fn legal_name(found: &mut ErrorList, field: &str, value: &Value, faults: fn(&str
     }
 }
 
-/// What is wrong with a definition, once it is prepared.
+/// Returns the validation errors of a definition with defaults.
 pub(crate) fn faults(definition: &Value) -> Vec<Cause> {
     let mut found = ErrorList::default();
     let spec = &definition["spec"];
@@ -157,7 +156,7 @@ fn versions(found: &mut ErrorList, spec: &Value) {
     }
 }
 
-/// The versions as Go shows its internal struct.
+/// Formats the versions as Go prints its internal struct.
 fn go_versions(versions: &[Value]) -> Value {
     if versions.is_empty() {
         return Value::Null;
@@ -355,7 +354,7 @@ fn stored(found: &mut ErrorList, definition: &Value) {
     }
 }
 
-/// The faults of what may not change once there are objects: scope, group and plural.
+/// Returns the errors of changes to immutable fields: scope, group and plural.
 pub(crate) fn changes(definition: &Value, old: &Value) -> Vec<Cause> {
     let mut found = ErrorList::default();
     let established = super::names::is_true(old, "Established");

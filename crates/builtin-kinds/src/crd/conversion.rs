@@ -1,4 +1,4 @@
-//! Webhooks that convert custom resources between the versions of their definition: what is sent, and what an answer means.
+//! Conversion webhooks of custom resources: their reviews, and the interpretation of responses.
 //!
 //! Source: apiextensions `apiserver/conversion/webhook_converter.go`.
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::Definition;
 use crate::webhook::{self, ClientConfig, Outcome};
 
-/// How long a call may take.
+/// Timeout of a call.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `spec.conversion.webhook` of a definition.
@@ -19,14 +19,14 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Conversion {
     /// Name of the definition.
     pub name: String,
-    /// Where the webhook is.
+    /// Address of the webhook.
     pub client: ClientConfig,
-    /// Version of the reviews; `None`: it takes none that is known.
+    /// Version of the reviews; `None`: it accepts no known version.
     version: Option<&'static str>,
 }
 
 impl Conversion {
-    /// Reads the conversion of a definition; `None`: its versions differ in nothing but their schemas.
+    /// Parses the conversion of a definition; `None`: strategy `None`, whose versions differ only in their schemas.
     pub(super) fn read(name: String, conversion: &Value) -> Option<Self> {
         if conversion["strategy"] != "Webhook" {
             return None;
@@ -45,13 +45,13 @@ impl Conversion {
         })
     }
 
-    /// Returns the webhook that makes of an object of one kind one of the other; `None`: none is needed.
+    /// Returns the webhook that converts from one kind to the other; `None`: none is needed.
     pub fn between<'a>(from: &ApiResource, to: &'a ApiResource) -> Option<&'a Self> {
         let conversion = Definition::of(to)?.conversion.as_ref()?;
         (from.version != to.version).then_some(conversion)
     }
 
-    /// The `ConversionReview` of objects.
+    /// Returns the `ConversionReview` of objects.
     pub fn review(&self, objects: &[Value], to: &ApiResource, uid: &str) -> Value {
         json!({
             "kind": "ConversionReview",
@@ -60,10 +60,10 @@ impl Conversion {
         })
     }
 
-    /// Reads what came of a call to `url` with the review of `sent` and this uid.
+    /// Returns the objects in the response to a call to `url` with the review of `sent` and this uid.
     ///
     /// # Errors
-    /// The words of apiserver for a call or an answer that is not as it must be.
+    /// The call failed, or the response is invalid; the message is kube-apiserver's.
     pub fn converted(
         &self,
         (uid, url, outcome): (&str, &str, &Outcome),
@@ -125,14 +125,14 @@ impl Conversion {
     }
 }
 
-/// What is wrong with a converted object.
+/// Error in a converted object.
 enum Fault {
     Type(String),
     Object(String),
     Metadata(String),
 }
 
-/// The converted object with the metadata that was sent: only labels and annotations may differ.
+/// Returns the converted object with the metadata that was sent: only labels and annotations may differ.
 fn restored(object: &Value, sent: &Value, to: &ApiResource) -> Result<Value, Fault> {
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
     if api_version != to.api_version() {

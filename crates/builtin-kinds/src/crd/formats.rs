@@ -1,6 +1,6 @@
-//! `format`: what a text must look like to be what a schema calls it.
+//! `format`: validation of strings.
 //!
-//! Formats that real servers do not check, or do not know, fit everything.
+//! Formats that a real server does not check, or does not know, match every string.
 //!
 //! Source: kube-openapi `validation/strfmt`; RFC 3339, RFC 4122, RFC 4632, RFC 4648.
 
@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 
-/// Does `text` look like this?
+/// Returns whether `text` has this format.
 pub(super) fn fits(format: &str, text: &str) -> bool {
     match format {
         "date-time" | "datetime" => DATE_TIME.is_match(text),

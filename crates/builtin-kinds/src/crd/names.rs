@@ -1,4 +1,4 @@
-//! Which names of a definition are accepted, and the conditions that tell of it.
+//! Accepted names of a definition, and its conditions `NamesAccepted` and `Established`.
 //!
 //! Source: apiextensions `controller/status/naming_controller.go` and `controller/establish`.
 
@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::structural::texts;
 
-/// Is this condition true?
+/// Returns whether a condition is true.
 pub(super) fn is_true(definition: &Value, condition: &str) -> bool {
     find(definition, condition).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Why the names are not accepted; `None`: they are.
+/// Returns why the names are not accepted; `None`: they are.
 pub(super) fn refusal(definition: &Value) -> Option<&str> {
     let accepted = find(definition, "NamesAccepted")?;
     (accepted["status"] != "True").then(|| accepted["message"].as_str().unwrap_or_default())
@@ -24,7 +24,7 @@ fn find<'a>(definition: &'a Value, wanted: &str) -> Option<&'a Value> {
     conditions.iter().find(|condition| condition["type"] == wanted)
 }
 
-/// Sets a condition; the time of its last transition stays where its status does.
+/// Sets a condition; `lastTransitionTime` changes only with its status.
 pub fn set(definition: &mut Value, mut condition: Value, now: &str) {
     let status = &mut definition["status"];
     if !status["conditions"].is_array() {
@@ -51,7 +51,7 @@ pub fn set(definition: &mut Value, mut condition: Value, now: &str) {
     }
 }
 
-/// Names that other definitions of the group hold.
+/// Names accepted for other definitions of the group.
 #[derive(Debug, Default)]
 pub struct Taken {
     resources: BTreeSet<String>,
@@ -59,7 +59,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// By these definitions.
+    /// Returns the names accepted for these definitions.
     pub fn by<'a>(definitions: impl Iterator<Item = &'a Value>) -> Self {
         let mut taken = Self::default();
         for definition in definitions {
@@ -80,7 +80,7 @@ impl Taken {
     }
 }
 
-/// Accepts what names of `definition` are free, and says so in its conditions.
+/// Accepts the names of `definition` that are not in use, and sets the condition `NamesAccepted`.
 pub fn accept(definition: &mut Value, taken: &Taken, now: &str) {
     let wanted = definition["spec"]["names"].clone();
     let mut accepted = definition["status"]["acceptedNames"].clone();
@@ -131,7 +131,7 @@ pub fn accept(definition: &mut Value, taken: &Taken, now: &str) {
 
 const ESTABLISHING: &str = "the initial names have been accepted";
 
-/// Establishes what has its names.
+/// Sets the condition `Established` of a definition whose names are accepted.
 pub fn establish(definition: &mut Value, now: &str) {
     if is_true(definition, "NamesAccepted") && !is_true(definition, "Established") {
         let condition = json!({

@@ -1,11 +1,11 @@
-//! `pattern`: regular expressions as Go reads them, compiled within bounds.
+//! `pattern`: regular expressions with the syntax of Go, compiled within bounds.
 //!
-//! Both engines descend from RE2 and match in linear time. Where they read a pattern differently it is rewritten: in Go
-//! `\d`, `\w`, `\s` and `\b` are ASCII, counts end at 1000, and some of what Rust's engine knows does not exist.
+//! Both engines descend from RE2 and match in linear time. Where they differ the pattern is rewritten: in Go
+//! `\d`, `\w`, `\s` and `\b` are ASCII, counts end at 1000, and some of the syntax of Rust's engine does not exist.
 //!
-//! It must not know what is matched.
+//! It must not know objects.
 //!
-//! Source: Go `regexp/syntax` (`parse.go`, `perl_groups.go`), of which `patterns/recorded.json` holds answers.
+//! Source: Go `regexp/syntax` (`parse.go`, `perl_groups.go`), whose results are recorded in `patterns/recorded.json`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,19 +14,19 @@ use std::sync::{Arc, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 
-/// The most a repetition may count to, alone or within others (`regexp/syntax` `maxRepeat`).
+/// Highest count of a repetition, alone or nested (`regexp/syntax` `maxRepeat`).
 const REPEATS_MAX: u64 = 1000;
 
-/// Groups within each other (`regexp/syntax` `maxHeight`).
+/// Depth of nested groups (`regexp/syntax` `maxHeight`).
 const GROUPS_MAX: usize = 1000;
 
-/// Groups within each other that are compiled.
+/// Depth of nested groups that are compiled.
 const NESTING_MAX: u32 = 200;
 
-/// Sizes a compiled pattern may have, from what nearly all have to what `^\pL{1,63}$` has.
+/// Limits of the size of a compiled pattern, from the size of nearly all to that of `^\pL{1,63}$`.
 const SIZES: [usize; 3] = [16 << 10, 256 << 10, 4 << 20];
 
-/// Bytes for the patterns of one schema. They are compiled when they are first matched, and not all beyond that.
+/// Bytes for the patterns of one schema. They are compiled at first use; beyond this, not all are.
 #[derive(Debug, Clone)]
 pub(super) struct Budget(Arc<AtomicUsize>);
 
@@ -37,7 +37,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Takes so much, if it is left.
+    /// Takes this many bytes; false if fewer are left.
     fn spend(&self, bytes: usize) -> bool {
         let left = |left: usize| left.checked_sub(bytes);
         self.0
@@ -63,12 +63,12 @@ impl Pattern {
         }
     }
 
-    /// As it was written.
+    /// Source of the pattern.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Does it match anywhere in the text? One that is not compiled matches all: nobody is refused for it.
+    /// Returns whether it matches anywhere in the text. A pattern that is not compiled matches every text.
     pub(super) fn is_match(&self, text: &str) -> bool {
         let compiled = self.compiled.get_or_init(|| self.compile());
         compiled
@@ -100,10 +100,10 @@ impl Pattern {
     }
 }
 
-/// Is it one?
+/// Checks the syntax.
 ///
 /// # Errors
-/// Go's words for what is wrong, without their beginning: `missing closing ): ` and the pattern in backquotes.
+/// Go's message without its prefix: `missing closing ): ` and the pattern in backquotes.
 pub(super) fn check(text: &str) -> Result<(), String> {
     Translation::of(text).map(|_| ())
 }
@@ -115,11 +115,11 @@ struct Translation<'t> {
     out: String,
     /// The highest product of counts within each open group, the outermost first.
     groups: Vec<u64>,
-    /// May the next be a repetition, and of what product?
+    /// Whether a repetition can follow, and the product of its counts.
     repeatable: Option<u64>,
-    /// Where the repetition begins that came right before.
+    /// Offset of the preceding repetition.
     repeated_at: Option<usize>,
-    /// Classes (`\pL`) that are known to be some.
+    /// Classes (`\pL`) that are known to exist.
     known: BTreeSet<&'t str>,
 }
 
@@ -147,7 +147,7 @@ impl<'t> Translation<'t> {
         format!("{why}: `{}`", self.whole)
     }
 
-    /// Takes so many bytes off the pattern.
+    /// Consumes this many bytes of the pattern.
     fn take(&mut self, bytes: usize) -> &'t str {
         let (taken, rest) = self.rest.split_at(bytes);
         self.rest = rest;
@@ -339,7 +339,7 @@ impl<'t> Translation<'t> {
         Ok(())
     }
 
-    /// An escape that means the same within brackets and outside of them.
+    /// An escape with the same meaning inside and outside of brackets.
     fn escaped(&mut self) -> Result<Escaped, String> {
         let mut characters = self.rest.char_indices().skip(1);
         let Some((_, kind)) = characters.next() else {
@@ -507,7 +507,7 @@ enum Escaped {
         ranges: &'static str,
         negated: bool,
     },
-    /// As it is written.
+    /// A class that is kept as written.
     Named(String),
 }
 
@@ -520,7 +520,7 @@ const POSIX: [&str; 14] = [
     "upper", "word", "xdigit",
 ];
 
-/// The end of `{n}`, `{n,}` or `{n,m}` and the most it counts to, which may be no count; `None`: it is no repetition.
+/// Returns the end of `{n}`, `{n,}` or `{n,m}` and its highest count, if it is a number; `None`: not a repetition.
 fn counts(text: &str) -> Option<(usize, Result<u64, ()>)> {
     let (inner, _) = text.strip_prefix('{')?.split_once('}')?;
     let (low, high) = inner.split_once(',').unwrap_or((inner, inner));
@@ -545,7 +545,7 @@ mod tests {
 
     use super::*;
 
-    /// What Go said of each: whether it is a pattern, and whether it matches.
+    /// Results of Go: whether each is a pattern, and whether it matches.
     #[test]
     fn patterns_are_read_and_matched_as_go_does() {
         let recorded: Value = serde_json::from_str(include_str!("patterns/recorded.json")).expect("JSON");

@@ -1,4 +1,4 @@
-//! What becomes of an object when it is read by its schema: unknown fields go, and defaults come.
+//! Pruning of unknown fields, and defaults, by the schema of a custom resource.
 //!
 //! Source: apiextensions `apiserver/schema/pruning/algorithm.go` and `apiserver/schema/defaulting/algorithm.go`.
 
@@ -9,7 +9,7 @@ use super::structural::{Additional, Schema};
 use crate::size::{DEFAULT_BYTES_MAX, json_bytes};
 use crate::types;
 
-/// Takes away what `schema` does not know, and gives its paths in order: `spec.list[0].x`.
+/// Removes fields that `schema` does not specify, and returns their paths in order: `spec.list[0].x`.
 pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
     let mut gone = Vec::new();
     prune_at(object, schema, true, "", &mut gone);
@@ -47,10 +47,10 @@ fn prune_at(value: &mut Value, schema: &Schema, is_resource: bool, path: &str, g
     }
 }
 
-/// Takes away what the metadata of embedded objects does not know, and gives its paths in order.
+/// Removes unknown fields from the metadata of embedded objects, and returns their paths in order.
 ///
 /// # Errors
-/// Go's words for metadata that has other types.
+/// Metadata with wrong types; the message is Go's.
 pub(super) fn coerce_embedded(
     object: &mut Value,
     schema: &Schema,
@@ -119,13 +119,12 @@ fn coerce_metadata(
     Ok(())
 }
 
-/// Takes away nulls where there may be none, and sets what has a default and is not there, until it is more than can be
-/// stored.
+/// Removes nulls that are not allowed, and sets defaults of absent fields until the object is larger than can be stored.
 pub(super) fn fill(value: &mut Value, schema: &Schema) {
     fill_below(value, schema, &mut 0);
 }
 
-/// `filled`: bytes of defaults that were set.
+/// `filled`: bytes of the defaults set so far.
 fn fill_below(value: &mut Value, schema: &Schema, filled: &mut usize) {
     match value {
         Value::Object(fields) => {

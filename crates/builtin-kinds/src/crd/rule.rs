@@ -1,5 +1,5 @@
-//! A rule in CEL (`x-kubernetes-validations`), as a schema states it, and what can be wrong with it before it is compiled. It must
-//! not know objects.
+//! A rule in CEL (`x-kubernetes-validations`) in a schema, and its errors that do not need a compiler. It must not know
+//! objects.
 //!
 //! Source: apiextensions `apis/apiextensions/validation/validation.go`.
 
@@ -11,7 +11,7 @@ use super::structural::members;
 use crate::error_list::ErrorList;
 use crate::expression::Expression;
 
-/// A rule. Its expressions are compiled when they are first needed.
+/// A rule. Its expressions are compiled at first use.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) rule: String,
@@ -46,14 +46,14 @@ impl Rule {
         }
     }
 
-    /// The compiled rule, or its syntax errors.
+    /// Returns the compiled rule, or its syntax errors.
     pub(super) fn expression(&self) -> Result<&Expression, &String> {
         self.compiled
             .get_or_init(|| Expression::parse(&self.rule))
             .as_ref()
     }
 
-    /// The compiled `messageExpression`, if there is one.
+    /// Returns the compiled `messageExpression`, if there is one.
     pub(super) fn message_expression(&self) -> Option<Result<&Expression, &String>> {
         let compiled = self.compiled_message.get_or_init(|| {
             let source = &self.message_expression;
@@ -62,13 +62,13 @@ impl Rule {
         compiled.as_ref().map(Result::as_ref)
     }
 
-    /// Does it compare with the object before?
+    /// Returns whether it is a transition rule, which refers to `oldSelf`.
     pub(super) fn is_transition(&self) -> bool {
         self.expression()
             .is_ok_and(|expression| expression.uses("oldSelf"))
     }
 
-    /// As messages name it.
+    /// Returns its name in messages.
     pub(super) fn shown(&self) -> &str {
         match self.message.trim() {
             "" => self.rule.trim(),
@@ -84,7 +84,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// What is wrong with the rules of a schema, apart from their expressions.
+/// Returns the errors of the rules of a schema, apart from their expressions.
 pub(super) fn faults(found: &mut ErrorList, schema: &Value, at: &str) {
     let rules = schema["x-kubernetes-validations"].as_array();
     for (index, rule) in rules.into_iter().flatten().enumerate() {
@@ -119,7 +119,7 @@ pub(super) fn faults(found: &mut ErrorList, schema: &Value, at: &str) {
     }
 }
 
-/// A rule in the form in which messages show it.
+/// Formats a rule as in messages.
 pub(super) fn shown(rule: &Value) -> Value {
     let text = |field: &str| rule[field].as_str().unwrap_or_default();
     json!({
@@ -147,7 +147,7 @@ fn leads_somewhere(path: &str, schema: &Value) -> bool {
     })
 }
 
-/// The names of a path such as `.a.b['c.d']`; `None`: it is none.
+/// Returns the names in a path such as `.a.b['c.d']`; `None`: it is invalid.
 fn steps(path: &str) -> Option<Vec<String>> {
     let (mut steps, mut rest) = (Vec::new(), path.trim());
     while !rest.is_empty() {

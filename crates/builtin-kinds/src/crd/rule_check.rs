@@ -1,6 +1,6 @@
-//! What is wrong with the expressions of a schema's rules: they are compiled with the types that the schema declares.
+//! Errors in the expressions of rules: they are compiled with the types that the schema declares.
 //!
-//! What rules would cost is not estimated: a definition that a server refuses for that is taken.
+//! The cost of rules is not estimated: a definition that a server rejects for it is accepted.
 //!
 //! Source: apiextensions `apis/apiextensions/validation/validation.go`, `apiserver/schema/cel/compilation.go`; messages as
 //! Kubernetes 1.36 sends them.
@@ -16,7 +16,7 @@ use super::structural::{Additional, List, Schema, Type};
 use crate::error_list::ErrorList;
 use crate::expression::check;
 
-/// Checks the rules of a schema of whole objects.
+/// Returns the errors of the rules of the root schema.
 pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str) {
     let read = Schema::read(schema);
     if read.has_cel {
@@ -24,7 +24,7 @@ pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str) {
     }
 }
 
-/// `uncorrelated`: the list around it whose items have no keys.
+/// `uncorrelated`: the list that contains it and whose items have no keys.
 fn below(
     found: &mut ErrorList,
     (json, schema): (&Value, &Schema),
@@ -135,7 +135,7 @@ fn message(found: &mut ErrorList, rule: &Rule, json: &Value, at: &str, variables
     }
 }
 
-/// The type that a schema declares; `None`: expressions do not see it.
+/// Returns the CEL type that a schema declares; `None`: not visible to expressions.
 fn declared(schema: &Schema, is_object: bool) -> Option<check::Type> {
     Some(match schema.kind {
         Type::Object => return Some(object(schema, is_object)),

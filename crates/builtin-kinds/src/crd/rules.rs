@@ -1,7 +1,7 @@
-//! What the rules in CEL (`x-kubernetes-validations`) find wrong with an object, in the server's words. The object fits its schema
-//! in all else.
+//! Evaluation of rules in CEL (`x-kubernetes-validations`), with the messages of the server. The object is otherwise valid by
+//! its schema.
 //!
-//! Rules about what did not change only warn ("validation ratcheting"), unless they compare with the object before.
+//! Rules of unchanged parts only warn ("validation ratcheting"), unless they are transition rules.
 //!
 //! Source: apiextensions `apiserver/schema/cel/validation.go` and `values.go`; messages as Kubernetes 1.36 sends them.
 
@@ -14,16 +14,16 @@ use super::structural::{Additional, List, Schema, Type};
 use crate::expression::{self, Answer, Expression, Failure, Fields, OBJECT_COST_MAX, Object};
 use crate::size;
 
-/// What rules find.
+/// Result of evaluating rules.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Why the object is refused.
+    /// Causes for which the object is rejected.
     pub causes: Vec<Cause>,
-    /// What would be, had it not been so before.
+    /// Causes in unchanged parts, for which it is not rejected.
     pub warnings: Vec<String>,
 }
 
-/// Holds an object against the rules of its schema.
+/// Evaluates the rules of a schema for an object.
 pub(super) fn faults(schema: &Schema, object: &Value, old: Option<&Value>) -> Found {
     if !schema.has_cel {
         return Found::default();
@@ -48,12 +48,12 @@ pub(super) fn faults(schema: &Schema, object: &Value, old: Option<&Value>) -> Fo
 /// A part of an object.
 struct Place<'a> {
     value: &'a Value,
-    /// The same part before, if it can be told which it was.
+    /// The same part of the old object, if it can be correlated.
     old: Option<&'a Value>,
-    /// It, or what it is in, with what that was before: if both are equal, nothing changed.
+    /// It, or a part that contains it, with its old value: if both are equal, nothing changed.
     unchanged: Option<(&'a Value, &'a Value)>,
     path: String,
-    /// Does it have a kind and metadata?
+    /// Whether it has a kind and metadata.
     is_object: bool,
 }
 
@@ -65,7 +65,7 @@ struct Search {
 }
 
 impl Search {
-    /// `rules`: where the rules are; `schema`: the types of the same place. They differ below `allOf`.
+    /// `rules`: schema with the rules; `schema`: schema with the types of the same part. They differ below `allOf`.
     fn walk(&mut self, rules: &Schema, schema: &Schema, place: &Place<'_>) {
         if !rules.has_cel || place.value.is_null() {
             return;
@@ -216,7 +216,7 @@ impl Search {
         expression.evaluate(variables, self.size, &mut self.spent)
     }
 
-    /// What is said of an object that breaks a rule.
+    /// Returns the message for an object that violates a rule.
     fn message(&mut self, rule: &Rule, own: &Object, old: Option<&Object>) -> String {
         let said = match rule.message_expression() {
             Some(Ok(expression)) => self.run(expression, own, old).ok(),
@@ -246,7 +246,7 @@ impl Search {
 /// Longest text of a `messageExpression`.
 const MESSAGE_MAX: usize = 5 * 1024;
 
-/// The item of a list that was this one before: lists of maps have keys.
+/// Returns the old item of a list that corresponds to this one, which lists of type `map` have.
 fn correlated<'a>(list: &List, item: &Value, known: &'a [Value]) -> Option<&'a Value> {
     let List::Map(keys) = list else { return None };
     known
@@ -287,7 +287,7 @@ fn child(path: &str, name: &str) -> String {
     }
 }
 
-/// The whole object has no path.
+/// Returns the path in messages: `<nil>` for the whole object.
 fn field(path: &str) -> String {
     match path {
         "" => "<nil>".to_owned(),
@@ -304,7 +304,7 @@ fn word(kind: Type) -> &'static str {
     }
 }
 
-/// The value of a part of an object; `None`: expressions do not see it. `is_object`: it has a kind and metadata.
+/// Returns the CEL value of a part of an object; `None`: not visible to expressions. `is_object`: it has a kind and metadata.
 fn value(schema: &Schema, json: &Value, is_object: bool) -> Option<Object> {
     let of_json = || Some(expression::untyped(json));
     match (schema.kind, json) {
@@ -353,7 +353,7 @@ fn object(schema: &Schema, json: &Value, is_object: bool) -> Object {
     Box::new(Fields::new(known))
 }
 
-/// Words that CEL keeps for itself.
+/// Reserved words of CEL.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -378,7 +378,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// The name of a property as expressions write it; `None`: they cannot.
+/// Returns the escaped name of a property in expressions; `None`: it has none.
 pub(super) fn escaped(name: &str) -> Option<String> {
     if RESERVED.contains(&name) {
         return Some(format!("__{name}__"));

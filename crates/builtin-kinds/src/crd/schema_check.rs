@@ -1,4 +1,4 @@
-//! What is wrong with a schema: is it structural, and can it be obeyed?
+//! Validation of a schema: it must be structural, and free of contradictions.
 //!
 //! Source: apiextensions `apis/apiextensions/validation/validation.go`, `apiserver/schema/validation.go`.
 
@@ -10,10 +10,10 @@ use super::structural::{Schema, members};
 use super::{patterns, rule, rule_check, validate};
 use crate::error_list::ErrorList;
 
-/// Types a value can have.
+/// Types of values.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Checks a schema of whole objects.
+/// Returns the errors of a root schema.
 pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str) {
     match schema["type"].as_str().unwrap_or_default() {
         "" => found.required(&format!("{at}.type"), "must not be empty at the root"),
@@ -69,7 +69,7 @@ fn below(found: &mut ErrorList, schema: &Value, at: &str) {
     }
 }
 
-/// Whatever is specified says its type, unless it says that it may be anything.
+/// Adds the error of a schema without a type, unless it allows any value.
 fn typed(found: &mut ErrorList, schema: &Value, at: &str, why: &str) {
     let is_free = [
         "x-kubernetes-preserve-unknown-fields",

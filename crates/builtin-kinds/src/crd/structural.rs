@@ -1,6 +1,6 @@
-//! A structural schema, read once: what a custom resource may hold, at every depth.
+//! Structural schema of a custom resource, parsed once.
 //!
-//! Here it is only read; `prune` and `validate` make use of it. It must not know of objects' metadata or of the store.
+//! Here it is only parsed; `prune` and `validate` use it. It must not know the metadata of objects, or storage.
 //!
 //! Source: "Specifying a structural schema" in the documentation of custom resources; apiextensions
 //! `apiserver/schema/structural.go`.
@@ -29,7 +29,7 @@ pub(super) struct Schema {
     pub(super) rules: Rules,
     /// `x-kubernetes-validations`.
     pub(super) cel: Vec<Rule>,
-    /// Does it, or anything below it, have rules in CEL?
+    /// Whether it, or a schema below it, has rules in CEL.
     pub(super) has_cel: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// As messages name it.
+    /// Returns its name in messages.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Any => "",
@@ -67,12 +67,12 @@ impl Type {
 /// `additionalProperties`.
 #[derive(Debug, Default)]
 pub(super) enum Additional {
-    /// None are specified.
+    /// Not specified.
     #[default]
     None,
-    /// Anything.
+    /// Any value.
     Any,
-    /// What this says.
+    /// Values of this schema.
     Schema(Box<Schema>),
 }
 
@@ -86,12 +86,12 @@ pub(super) enum List {
     Map(Vec<String>),
 }
 
-/// What a value must be beside its type.
+/// Constraints of a value besides its type.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     pub(super) required: Vec<String>,
     pub(super) allowed: Vec<Value>,
-    /// The same, to be looked up.
+    /// The same, as a set.
     pub(super) is_allowed: HashSet<Value>,
     pub(super) minimum: Option<f64>,
     pub(super) above_minimum: bool,
@@ -110,7 +110,7 @@ pub(super) struct Rules {
     pub(super) not: Option<Box<Schema>>,
 }
 
-/// How many at least and at most.
+/// Minimum and maximum number.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) min: Option<u64>,
@@ -118,7 +118,7 @@ pub(super) struct Bounds {
 }
 
 impl Schema {
-    /// Reads `openAPIV3Schema`. What is wrong with it was told when its definition was checked, and is passed by.
+    /// Parses `openAPIV3Schema`. Errors are ignored: they are reported when the definition is validated.
     pub(super) fn read(json: &Value) -> Self {
         Self::within(json, &Budget::default())
     }
@@ -222,12 +222,12 @@ fn type_of(word: &str) -> Type {
     }
 }
 
-/// The members of an object; none of anything else.
+/// Returns the members of an object; none for other values.
 pub(super) fn members(json: &Value) -> impl Iterator<Item = (&String, &Value)> {
     json.as_object().into_iter().flat_map(Map::iter)
 }
 
-/// The texts of a list; none of anything else.
+/// Returns the strings of a list; none for other values.
 pub(super) fn texts(json: &Value) -> Vec<String> {
     let listed = json.as_array().into_iter().flatten();
     listed.filter_map(Value::as_str).map(str::to_owned).collect()

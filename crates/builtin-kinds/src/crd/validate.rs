@@ -1,7 +1,7 @@
-//! What is wrong with an object, by its schema, in the server's words.
+//! Validation of an object by its schema, with the messages of the server.
 //!
-//! Rules in CEL (`x-kubernetes-validations`) are evaluated elsewhere (`rules`), once an object fits its schema. What did not
-//! change is not judged again ("validation ratcheting").
+//! Rules in CEL (`x-kubernetes-validations`) are evaluated in `rules`, once an object is valid by its schema. Unchanged parts
+//! are not validated again ("validation ratcheting").
 //!
 //! Source: kube-openapi `validation/validate` (order and texts of the rules), apiextensions
 //! `apiserver/validation/validation.go` (how they become causes) and `apiserver/schema/listtype/validation.go`.
@@ -17,12 +17,12 @@ use super::formats;
 use super::prune::child;
 use super::structural::{Additional, List, Schema, Type};
 
-/// Told where rules in CEL exist but were not looked at.
+/// Message of a cause for rules in CEL that were not evaluated.
 const UNCHECKED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; \
                          correct the existing errors to complete validation";
 
-/// What is wrong with `value`, of which `old` was there before. `part` is where it stands in the object: empty for all
-/// of it, `status` for that; messages name what is in it without that.
+/// Returns the validation errors of `value`, which replaces `old`. `part` is its field in the object: `status`, or empty for
+/// the whole object; fields in messages are relative to it.
 pub(super) fn faults(
     schema: &Schema,
     value: &Value,
@@ -59,15 +59,15 @@ pub(super) fn faults(
     found.causes
 }
 
-/// How Go shows the path of a fault that has none.
+/// Go's text for an empty field path.
 const NOWHERE: &str = "<nil>";
 
 struct Faults {
     part: String,
-    /// Are whole numbers held against the range of their format?
+    /// Whether integers are checked against the range of their format.
     ranges: bool,
     causes: Vec<Cause>,
-    /// Text of the causes, and how much of it is looked for: with none, whatever comes first ends the search.
+    /// Length of the messages so far, and its limit: with a limit of 0 the first error ends the search.
     bytes: usize,
     bytes_max: usize,
 }
@@ -351,7 +351,7 @@ impl Faults {
         apart.causes
     }
 
-    /// Lists that are sets or maps hold nothing twice.
+    /// Checks that lists of type `set` and `map` have no duplicates.
     fn lists(&mut self, schema: &Schema, value: &Value, path: &str) {
         match value {
             Value::Object(fields) => {
@@ -407,7 +407,7 @@ fn has_type(wanted: Type, value: &Value) -> bool {
     }
 }
 
-/// Is it a whole number, and one that its format can hold?
+/// Returns whether it is an integer in the range of its format.
 fn in_range(number: &serde_json::Number, format: &str) -> bool {
     match (number.as_i64(), format) {
         (Some(number), "int32") => i32::try_from(number).is_ok(),

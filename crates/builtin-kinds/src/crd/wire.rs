@@ -1,10 +1,10 @@
-//! A definition as a server writes it: what was left out is filled in, and fields come in the order of their structs.
+//! A definition as a server stores it: with defaults, and fields in the order of the Go structs.
 //!
 //! Source: apiextensions `apis/apiextensions/v1/{types,types_jsonschema,defaults}.go`.
 
 use serde_json::{Map, Value, json};
 
-/// A definition that is created, or replaces `old`.
+/// Returns a definition that is created, or replaces `old`, with defaults.
 pub fn prepared(mut definition: Value, old: Option<&Value>) -> Value {
     let spec = &mut definition["spec"];
     if !spec.is_object() {
@@ -48,7 +48,7 @@ pub fn prepared(mut definition: Value, old: Option<&Value>) -> Value {
     definition
 }
 
-/// The names of a definition in their order.
+/// Returns the names of a definition in the order of the struct.
 pub(super) fn names(json: &Value) -> Value {
     ordered(json.clone(), NAMES)
 }
@@ -71,7 +71,7 @@ fn default_names(spec: &mut Value) {
     }
 }
 
-/// The version that is stored, where it is clear which.
+/// Returns the name of the storage version.
 fn stored_version(spec: &Value) -> Option<String> {
     let versions = spec["versions"].as_array()?;
     let stored = versions.iter().find(|version| version["storage"] == true)?;
@@ -207,7 +207,7 @@ fn schema(json: &mut Value) {
     }
 }
 
-/// The fields of `order` that are there, in that order, and nothing else.
+/// Returns the present fields of `order`, in that order.
 fn ordered(mut json: Value, order: &[&str]) -> Value {
     let Some(fields) = json.as_object_mut() else {
         return json;
