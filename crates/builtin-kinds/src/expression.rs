@@ -1,8 +1,8 @@
 //! Expressions in CEL: compiled once, evaluated with variables under a budget.
 //!
-//! Parser and interpreter are the crate `cel`'s; here are the functions that Kubernetes adds (`library`), a bound on what an
-//! evaluation costs (`guard`), types of expressions as far as definitions need them (`check`), and the errors of cel-go. It must
-//! not know schemas or requests.
+//! Parser and interpreter are those of the crate `cel`; here are the functions that Kubernetes adds (`library`), a limit of the
+//! cost of an evaluation (`guard`), the type checks that definitions need (`check`), and the errors of cel-go. It must not know
+//! schemas or requests.
 //!
 //! Source: "Common Expression Language in Kubernetes"; apiserver `pkg/cel`.
 
@@ -28,34 +28,34 @@ pub use fields::Fields;
 pub(crate) use values::double;
 pub use values::{list, optional, text, untyped, with_format};
 
-/// A variable's value.
+/// Value of a variable.
 pub type Object = Box<dyn Val>;
 
-/// Cost that one evaluation may have (`PerCallLimit`).
+/// Cost limit of one evaluation (`PerCallLimit`).
 pub const CALL_COST_MAX: u64 = 1_000_000;
 
-/// Cost that all evaluations for one object may have (`RuntimeCELCostBudget`).
+/// Cost limit of all evaluations for one object (`RuntimeCELCostBudget`).
 pub const OBJECT_COST_MAX: u64 = 10_000_000;
 
-/// Bytes of the stack that parsing needs: a grammar has many rules, and each is a call for each level of a text.
+/// Stack size for parsing, in bytes: each level of nesting is a call for each rule of the grammar.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Longest text of an expression, in bytes.
+/// Maximum length of an expression, in bytes.
 const SOURCE_MAX: usize = 32 << 10;
 
-/// Most levels of a tree.
+/// Maximum depth of a tree.
 const LEVELS_MAX: usize = 250;
 
-/// Levels of a tree that are evaluated on the stack of the caller.
+/// Maximum depth of a tree that is evaluated on the stack of the caller.
 const SHALLOW: usize = 16;
 
-/// The standard functions and those of Kubernetes.
+/// Standard functions and those of Kubernetes.
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(library::environment()));
 
 /// A compiled expression.
 #[derive(Debug)]
 pub struct Expression {
-    /// As it was written.
+    /// The expression as parsed.
     parsed: Tree,
     /// The same with guards.
     guarded: Tree,
@@ -72,18 +72,18 @@ pub enum Answer {
     Bool(bool),
     /// `string`.
     Text(String),
-    /// Of another type.
+    /// A value of another type.
     Other,
 }
 
-/// Why an evaluation has no result.
+/// Error of an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// An operator or function does not take values of these types.
+    /// No overload of an operator or function for these types.
     Overload,
-    /// It would cost more than one evaluation may.
+    /// The cost limit was exceeded.
     Cost,
-    /// Any other error, in the words of cel-go.
+    /// Any other error, with the message of cel-go.
     Error(String),
 }
 
@@ -135,18 +135,18 @@ impl Expression {
         })
     }
 
-    /// Does it refer to this variable?
+    /// Returns whether it refers to this variable.
     pub fn uses(&self, variable: &str) -> bool {
         self.parsed.references().has_variable(variable)
     }
 
-    /// Returns what of Kubernetes' functions it uses that is not there; such an expression is taken, and true whatever it is
-    /// about.
+    /// Returns the functions of Kubernetes that it uses and that are not implemented; such an expression is accepted and always
+    /// true.
     pub fn unsupported(&self) -> Option<&'static str> {
         self.unsupported
     }
 
-    /// Evaluates it. `spent` grows by what that cost; `size` is about how many bytes its variables have together.
+    /// Evaluates it. Adds the cost to `spent`; `size` is the approximate size of all variables in bytes.
     ///
     /// # Errors
     /// A [`Failure`].
@@ -164,7 +164,7 @@ impl Expression {
         Ok(text.map_or(Answer::Other, |text| Answer::Text(text.inner().to_owned())))
     }
 
-    /// The same, with a result of any type.
+    /// Like `evaluate`, with a result of any type.
     ///
     /// # Errors
     /// A [`Failure`].
@@ -191,7 +191,7 @@ impl Expression {
         };
         let cost = cost.load(Ordering::Relaxed);
         *spent = spent.saturating_add(cost);
-        // An operator that does not need the value that was too expensive hides the error.
+        // An operator that ignores the operand that exceeded the limit hides the error.
         if cost > CALL_COST_MAX {
             return Err(Failure::Cost);
         }
@@ -199,13 +199,13 @@ impl Expression {
     }
 }
 
-/// What a server's expressions have and these have not.
+/// Returns the features of a server's expressions that are not implemented.
 pub fn missing() -> std::collections::BTreeSet<&'static str> {
     let functions = library::MISSING_FUNCTIONS.iter().map(|(_, what)| *what);
     library::MISSING.into_iter().chain(functions).collect()
 }
 
-/// Does work that may need a deep stack; `None`: it failed. Its result is as if the caller had done it.
+/// Runs a closure on a separate, large stack; `None`: it failed. Its result is the same as on the stack of the caller.
 fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -221,7 +221,7 @@ fn unsupported(tree: &Tree) -> Option<&'static str> {
     name.copied().or(function.map(|(_, what)| *what))
 }
 
-/// The text of an expression, and where its parts are.
+/// Text of an expression, and the offsets of its parts.
 #[derive(Debug)]
 struct Source {
     text: String,
@@ -242,12 +242,12 @@ impl Source {
         }
     }
 
-    /// Where a part begins, in characters.
+    /// Returns the offset of a part, in characters.
     fn start(&self, id: u64) -> usize {
         self.starts.get(&id).copied().unwrap_or_default()
     }
 
-    /// Line from 1 and column from 0 of a character.
+    /// Returns line (from 1) and column (from 0) of a character.
     fn place(&self, offset: usize) -> (usize, usize) {
         let before: String = self.text.chars().take(offset).collect();
         let line = before.matches('\n').count() + 1;
@@ -256,23 +256,23 @@ impl Source {
     }
 }
 
-/// Parsers count columns from 1.
+/// Converts the position of a parser error, whose columns count from 1.
 fn line_and_column((line, column): (isize, isize)) -> (usize, usize) {
     let number = |number: isize| usize::try_from(number).unwrap_or_default();
     (number(line).max(1), number(column).saturating_sub(1))
 }
 
-/// A problem of a source, as cel-go prints it.
+/// Formats an error in a source as cel-go prints it.
 fn problem(source: &str, (line, column): (usize, usize), message: &str) -> String {
     let snippet = source.split('\n').nth(line - 1).unwrap_or_default();
     let mut told = format!("ERROR: <input>:{line}:{}: {message}", column + 1);
     let dots = ".".repeat(column);
-    // Writing into a text cannot fail.
+    // Writing to a string cannot fail.
     let _ = write!(told, "\n | {snippet}\n | {dots}^");
     told
 }
 
-/// The type that a standard conversion makes of a text, as messages name it.
+/// Returns the result type of a standard conversion of a string, as messages name it.
 fn converted(function: &str) -> Option<&'static str> {
     Some(match function {
         "int" => "int",
@@ -285,7 +285,7 @@ fn converted(function: &str) -> Option<&'static str> {
     })
 }
 
-/// An error of the interpreter in the words of cel-go.
+/// Converts an error of the interpreter to the message of cel-go.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "the errors of the interpreter are not all known"

@@ -23,10 +23,10 @@ pub use rule::PolicyRule;
 /// API group of roles and bindings.
 pub const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Resources of the group that decide what is allowed.
+/// Resources of the group that authorization depends on.
 pub const RESOURCES: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
 
-/// A user, as far as bindings name users.
+/// User, with the properties that bindings refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User<'a> {
     /// User name.
@@ -35,17 +35,17 @@ pub struct User<'a> {
     pub groups: &'a [String],
 }
 
-/// What a user wants to do.
+/// Attributes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attributes {
-    /// A request of a path that is no resource's.
+    /// A request for a non-resource path.
     Path {
         /// HTTP method, in lower case.
         verb: String,
         /// Decoded path.
         path: String,
     },
-    /// A request of a resource. What does not apply is empty.
+    /// A request for a resource. Fields that do not apply are empty.
     Resource {
         /// `get`, `list`, `create` …
         verb: String,
@@ -75,9 +75,9 @@ impl Attributes {
 /// Result of an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Is it allowed?
+    /// Whether it is allowed.
     pub allowed: bool,
-    /// The binding that allows it, or the errors met while nothing allowed it; often empty.
+    /// The binding that allows it, or the errors of the evaluation if it is not allowed; often empty.
     pub reason: String,
 }
 
@@ -226,8 +226,8 @@ impl Policy {
         Some(rules)
     }
 
-    /// The bindings that apply to the user: those of the cluster, then those of the namespace, each by name. A real server
-    /// takes them in no certain order.
+    /// Returns the bindings that apply to the user: those of the cluster, then those of the namespace, each by name. Their order
+    /// on a real server is undefined.
     fn grants<'a>(&'a self, user: User<'a>, namespace: &'a str) -> impl Iterator<Item = Grant<'a>> {
         let of_cluster = self
             .cluster_bindings
@@ -261,7 +261,7 @@ struct Grant<'a> {
     rules: Result<&'a [PolicyRule], String>,
 }
 
-/// Where a right comes from, for reasons.
+/// Origin of a permission, for reasons.
 struct Source<'a> {
     name: &'a str,
     binding: &'a Binding,
@@ -313,7 +313,7 @@ impl Binding {
 }
 
 impl Subject {
-    /// Is it this user, in a binding of this namespace?
+    /// Returns whether it is this user, in a binding of this namespace.
     fn is(&self, user: User<'_>, within: &str) -> bool {
         match self.kind.as_str() {
             "User" => user.name == self.name,
@@ -332,10 +332,10 @@ impl Subject {
     }
 }
 
-/// The rules of cluster roles, with those that are aggregated.
+/// Rules of cluster roles, including aggregated ones.
 struct Aggregation<'a> {
     roles: &'a BTreeMap<&'a str, &'a Value>,
-    /// The selectors of roles that aggregate others.
+    /// Selectors of roles that aggregate others.
     selectors: BTreeMap<&'a str, Vec<LabelSelector>>,
 }
 
@@ -355,7 +355,7 @@ impl<'a> Aggregation<'a> {
 
     fn rules(&self, name: &'a str) -> Vec<PolicyRule> {
         let (mut rules, mut seen, mut rest) = (Vec::new(), Vec::new(), vec![name]);
-        // A role that was looked at once adds nothing: that also ends circles.
+        // A role is visited once, which also ends cycles.
         while let Some(name) = rest.pop() {
             if seen.contains(&name) {
                 continue;
@@ -380,7 +380,7 @@ impl<'a> Aggregation<'a> {
     }
 }
 
-/// The error of a binding whose role is not there.
+/// Returns the error of a binding whose role does not exist.
 fn unresolved(role: &RoleRef) -> String {
     match role.kind.as_str() {
         "Role" | "ClusterRole" => format!(
@@ -392,7 +392,7 @@ fn unresolved(role: &RoleRef) -> String {
     }
 }
 
-/// Several errors as one, as `utilerrors.NewAggregate` writes them: each once.
+/// Joins errors as `utilerrors.NewAggregate` formats them: each once.
 fn aggregated(errors: Vec<String>) -> String {
     let mut once: Vec<String> = Vec::new();
     for error in errors {

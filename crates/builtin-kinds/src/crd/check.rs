@@ -81,7 +81,7 @@ fn text(json: &Value) -> &str {
 
 fn versions(found: &mut ErrorList, spec: &Value) {
     let versions = list(spec, "versions");
-    // What all versions have alike is checked, and told, as if it stood once.
+    // Properties that all versions share are checked and reported once.
     let alone = versions.len() == 1;
     for (index, version) in versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");

@@ -160,7 +160,7 @@ impl<'t> Translation<'t> {
     }
 
     fn literal(&mut self, character: char) {
-        // Never mistaken for syntax, and folded as it would be in itself.
+        // Escaped, so that it is never syntax; case folding is the same.
         let _ = write!(self.out, "\\x{{{:x}}}", u32::from(character));
         self.atom();
     }
@@ -205,7 +205,7 @@ impl<'t> Translation<'t> {
             '\\' => self.escape(),
             '^' | '$' | '.' => {
                 self.take(1);
-                // Go's `$` without `m` is the very end of the text, as it is here.
+                // Go's `$` without `m` is the end of the text, as here.
                 self.out.push(next);
                 self.atom();
                 Ok(())
@@ -274,7 +274,7 @@ impl<'t> Translation<'t> {
                 return Err(format!("invalid named capture: `{}`", &self.rest[..=end]));
             }
             self.take(end + 1);
-            // Nobody asks for the name.
+            // The name is not used.
             self.out.push('(');
             return self.entered();
         }
@@ -289,7 +289,7 @@ impl<'t> Translation<'t> {
             return Err(format!("invalid or unsupported Perl syntax: `{shown}`"));
         }
         let text = self.take(end + 1);
-        // No flags at all are none to Go, and wrong here.
+        // Go accepts an empty list of flags; it is an error here.
         if text != "(?)" {
             self.out.push_str(text);
         }
@@ -371,7 +371,7 @@ impl<'t> Translation<'t> {
                 let inner = text[2..].trim_start_matches('{').trim_end_matches('}');
                 let other = inner.strip_prefix('^');
                 let inner = other.unwrap_or(inner);
-                // Negated twice, it is itself.
+                // A double negation.
                 let letter = if other.is_some() == (kind == 'P') {
                     'p'
                 } else {
@@ -404,7 +404,7 @@ impl<'t> Translation<'t> {
             '0'..='7' => {
                 let octal = |c: char| ('0'..='7').contains(&c);
                 let digits: String = self.rest[1..].chars().take(3).take_while(|c| octal(*c)).collect();
-                // One digit alone would be a reference to a group, which there is not.
+                // A single digit would be a backreference, which is not supported.
                 if kind != '0' && digits.len() < 2 {
                     return invalid(&self.rest[..2]);
                 }
@@ -526,7 +526,7 @@ fn counts(text: &str) -> Option<(usize, Result<u64, ()>)> {
     let (low, high) = inner.split_once(',').unwrap_or((inner, inner));
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // No number begins with a needless zero, and one that is too long is too high.
+        // Leading zeros are not allowed; a number with too many digits is too high.
         (digits && (text.len() == 1 || !text.starts_with('0'))).then(|| text.parse().unwrap_or(u64::MAX))
     };
     let low = number(low)?;

@@ -102,7 +102,7 @@ fn own(
             found.invalid(&at("rule"), &shown(json), why);
         }
         message(found, rule, json, &at("messageExpression"), &variables);
-        // A server does not see what a rule refers to that it cannot compile.
+        // A server does not check the references of a rule that does not compile.
         if refused.is_none() && rule.is_transition() {
             if let Some(list) = uncorrelated {
                 let why = format!(

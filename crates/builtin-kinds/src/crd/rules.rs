@@ -259,7 +259,7 @@ fn refusal(rule: &Rule, place: &Place<'_>, detail: &str) -> Cause {
         "" => place.path.clone(),
         below => child(&place.path, below),
     };
-    // Objects and lists are not shown.
+    // Messages do not contain objects and lists.
     let shown = match place.value {
         Value::Object(_) | Value::Array(_) | Value::Null => None,
         Value::String(text) => Some(go_text::quote(text)),

@@ -26,7 +26,7 @@ pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str) {
     }
     let before = found.len();
     below(found, schema, at);
-    // Rules are compiled with the types of a schema that makes sense.
+    // Rules are only compiled with the types of a valid schema.
     if found.len() == before {
         rule_check::check(found, schema, at);
     }

@@ -286,7 +286,7 @@ impl Faults {
     /// `allOf`, `anyOf`, `oneOf` and `not`.
     fn combinations(&mut self, schema: &Schema, value: &Value, path: &str) {
         let rules = &schema.rules;
-        // Of alternatives that do not fit, only the first is told of.
+        // If no alternative matches, only the errors of the first are reported.
         let fits = |schema: &Schema| self.apart(schema, value, path, 0).is_empty();
         let any_fits = rules.any_of.is_empty() || rules.any_of.iter().any(fits);
         let fitting = rules.one_of.iter().filter(|schema| fits(schema)).count();

@@ -18,7 +18,7 @@ pub fn prepared(mut definition: Value, old: Option<&Value>) -> Value {
     if let Some(service) = service.filter(|service| service.is_object() && service["port"].is_null()) {
         service["port"] = 443.into();
     }
-    // Only ever false, which is left out.
+    // Always false, which is omitted.
     if spec["preserveUnknownFields"] == false {
         shift_remove(spec, "preserveUnknownFields");
     }

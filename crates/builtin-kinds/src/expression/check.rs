@@ -1,7 +1,7 @@
-//! Types of expressions, as far as it takes to refuse what a server refuses when a definition is written: names and fields that
-//! are not there, operators on types that they do not take, and results of another type.
+//! Type checks of expressions in definitions: undeclared names, undefined fields, operators without an overload for their
+//! operands, and results of a wrong type.
 //!
-//! Arguments of functions are not checked, nor are costs estimated: what a server refuses for them is taken.
+//! Arguments of functions are not checked and costs are not estimated: errors that a server reports for them are missing.
 //!
 //! Source: cel-go `checker/checker.go`.
 
@@ -14,10 +14,10 @@ use regex::Regex;
 
 use super::{Expression, problem, with_room};
 
-/// The type of an expression.
+/// Type of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
-    /// Any type, and that of parts with an error.
+    /// Any type (`dyn`), also of parts with an error.
     Dyn,
     /// `bool`.
     Bool,
@@ -35,9 +35,9 @@ pub enum Type {
     Duration,
     /// `null`.
     Null,
-    /// `list`, of these elements.
+    /// `list` with elements of this type.
     List(Arc<Type>),
-    /// `map` from texts to these values.
+    /// `map` from strings to values of this type.
     Map(Arc<Type>),
     /// An object with these fields.
     Object(Arc<BTreeMap<String, Type>>),
@@ -46,7 +46,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// As messages name it.
+    /// Returns its name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Dyn => "dyn".to_owned(),
@@ -69,7 +69,7 @@ impl Type {
         matches!(self, Self::Int | Self::Double)
     }
 
-    /// Can values of both types be equal? `null` stands for an absent object.
+    /// Returns whether values of both types can be compared. `null` is an absent object.
     fn is_comparable(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Dyn, _) | (_, Self::Dyn) => true,
@@ -90,10 +90,10 @@ impl Type {
 }
 
 impl Expression {
-    /// Checks the expression with variables of these types; returns its own.
+    /// Checks the expression with variables of these types; returns its type.
     ///
     /// # Errors
-    /// Problems, a paragraph each, as cel-go prints them.
+    /// The errors, one paragraph each, as cel-go prints them.
     pub fn check(&self, variables: &[(&str, Type)]) -> Result<Type, String> {
         if self.unsupported.is_some() {
             return Ok(Type::Dyn);
@@ -125,13 +125,13 @@ impl Expression {
     }
 }
 
-/// The ids of all parts of a tree.
+/// Returns the ids of all nodes of a tree.
 pub(super) fn ids(tree: &Tree, into: &mut Vec<u64>) {
     into.push(tree.id);
     each_part(tree, &mut |part| ids(part, into));
 }
 
-/// Levels of a tree.
+/// Returns the depth of a tree.
 pub(super) fn depth(tree: &Tree) -> usize {
     let mut deepest = 0;
     each_part(tree, &mut |part| deepest = deepest.max(depth(part)));
@@ -171,12 +171,12 @@ fn each_part<'a>(tree: &'a Tree, see: &mut dyn FnMut(&'a Tree)) {
 }
 
 struct Checker {
-    /// Variables; later ones hide earlier ones.
+    /// Variables; later ones shadow earlier ones.
     scopes: Vec<(String, Type)>,
     problems: Vec<(u64, String)>,
 }
 
-/// Names of types, which are values too.
+/// Names of types, which are also values.
 const TYPES: [&str; 12] = [
     "bool",
     "bytes",
@@ -352,7 +352,7 @@ impl Checker {
         }
     }
 
-    /// The result of an operator; `None`: it is none.
+    /// Returns the result type of an operator; `None`: not an operator.
     fn operator(&mut self, id: u64, name: &str, args: &[Type]) -> Option<Type> {
         use operators::{
             ADD, CONDITIONAL, DIVIDE, EQUALS, GREATER, GREATER_EQUALS, IN, INDEX, LESS, LESS_EQUALS,
@@ -406,7 +406,7 @@ impl Checker {
     }
 }
 
-/// The result of arithmetic; `None`: there is none of these types.
+/// Returns the result type of an arithmetic operator; `None`: no overload for these types.
 fn arithmetic(name: &str, one: &Type, other: &Type) -> Option<Type> {
     match (one, other) {
         (Type::List(of), Type::List(with)) if name == operators::ADD => Some(match (&**of, &**with) {
@@ -430,7 +430,7 @@ fn arithmetic(name: &str, one: &Type, other: &Type) -> Option<Type> {
     }
 }
 
-/// The type of what a function returns; `None`: there is no such function.
+/// Returns the result type of a function; `None`: undeclared.
 fn result_of(name: &str) -> Option<Type> {
     Some(match name {
         "contains"

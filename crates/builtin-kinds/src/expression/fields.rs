@@ -1,5 +1,5 @@
-//! A map whose keys are texts and iterate in order: the interpreter's own map has no order, and the same expression over the
-//! same object must always have the same result.
+//! Ordered map with string keys. The map of the interpreter is unordered, and an expression must have the same result for the
+//! same object every time.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use cel::common::value::{CowVal, StaticVal, Val};
 pub struct Fields(Arc<Vec<(CelString<'static>, Box<dyn Val>)>>);
 
 impl Fields {
-    /// With these entries, of which each key is there once.
+    /// Creates a map with these entries, whose keys are unique.
     pub fn new(entries: impl IntoIterator<Item = (String, Box<dyn Val>)>) -> Self {
         let mut entries: Vec<_> = entries
             .into_iter()

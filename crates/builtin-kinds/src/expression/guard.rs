@@ -1,8 +1,8 @@
-//! A bound on what an evaluation costs. The interpreter has none, and an expression of a few bytes can take years.
+//! Cost limit of evaluations. The interpreter has none, and an expression of a few bytes can take years.
 //!
-//! The tree is rewritten before it is evaluated: what a macro iterates over is charged first, and functions that make texts
-//! longer refuse to make long ones. Costs are near those of cel-go, not the same: a node of a loop's body is one unit for each
-//! element, even where the loop ends early.
+//! The tree is rewritten before it is evaluated: the cost of a macro is charged before it iterates, and functions that return
+//! longer strings limit their length. Costs are close to those of cel-go, not equal: a node in the body of a loop is one unit
+//! for each element, even if the loop ends early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +15,13 @@ use cel::{Context, DeclarationError, ExecutionError, FunctionContext};
 
 use super::CALL_COST_MAX;
 
-/// Longest text that an expression may make, in bytes.
+/// Maximum length of a string that an expression creates, in bytes.
 const TEXT_MAX: usize = 256 << 10;
 
-/// Bytes of variables that cost one unit more for each element of a loop.
+/// Bytes of variables that add one unit of cost for each element of a loop.
 const BYTES_PER_UNIT: usize = 4096;
 
-/// Cost of a regular expression, which is compiled each time.
+/// Cost of a regular expression, which is compiled at each use.
 const PATTERN: i64 = 100;
 
 const ITERATE: &str = "@iterate";
@@ -29,7 +29,7 @@ const SIZED: &str = "@sized";
 const REPLACE: &str = "@replace";
 const JOIN: &str = "@join";
 
-/// The function type that contexts take.
+/// Function type of contexts.
 type Function = Box<
     dyn for<'context, 'call> Fn(
             &mut FunctionContext<'context, 'call>,
@@ -38,13 +38,13 @@ type Function = Box<
         + Sync,
 >;
 
-/// The tree with guards.
+/// Returns the tree with guards.
 pub(super) fn guarded(mut tree: Tree) -> Tree {
     rewrite(&mut tree);
     tree
 }
 
-/// Declares the functions of the guards.
+/// Declares the functions that guards call.
 pub(super) fn install(
     context: &mut Context<'_, '_>,
     cost: &Arc<AtomicU64>,
@@ -82,7 +82,7 @@ fn too_expensive() -> ExecutionError {
     ExecutionError::function_error("", "operation cancelled: actual cost limit exceeded")
 }
 
-/// Elements of a list, or entries of a map.
+/// Returns the number of elements of a list, or of entries of a map.
 fn count(range: &dyn Val) -> u64 {
     let count = range.as_sizer().map_or(0, |sizer| *sizer.size().inner());
     u64::try_from(count).unwrap_or_default()
@@ -101,7 +101,7 @@ fn replace<'c, 'v>(call: &mut FunctionContext<'c, 'v>) -> Result<CowVal<'c, 'v>,
         None => usize::MAX,
         Some(most) => {
             let most = *most.downcast_ref::<CelInt>().ok_or_else(mismatch)?.inner();
-            // A negative number is no limit.
+            // A negative number means no limit.
             usize::try_from(most).unwrap_or(usize::MAX)
         }
     };
@@ -192,11 +192,11 @@ fn rewrite_call(tree: &mut Tree) {
     let Expr::Call(call) = &mut tree.expr else { return };
     let id = tree.id;
     match (call.func_name.as_str(), &mut call.target, call.args.len()) {
-        // The interpreter's map compares with no other, ours with both.
+        // The map of the interpreter cannot be compared with ours; ours can be compared with both.
         (operators::EQUALS | operators::NOT_EQUALS, None, 2) if matches!(call.args[0].expr, Expr::Map(_)) => {
             call.args.reverse();
         }
-        // Macros add to their result so, an element at a time.
+        // Macros add elements to their result in this way, one at a time.
         (operators::ADD, None, 2) if is_accumulator(&call.args[0]) => {}
         (operators::ADD, None, 2) | ("format", Some(_), 1) => {
             let inner = std::mem::take(tree);
@@ -227,7 +227,8 @@ fn called(function: &str, id: u64, args: Vec<Tree>) -> Tree {
     }
 }
 
-/// Nodes of a loop's body that cost something: names, fields and calls. Loops in it are charged on their own.
+/// Returns the number of nodes in the body of a loop that have a cost: names, fields and calls. Nested loops are charged
+/// separately.
 fn nodes(tree: &Tree) -> i64 {
     match &tree.expr {
         Expr::Call(call) => {

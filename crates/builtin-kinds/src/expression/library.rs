@@ -1,7 +1,7 @@
-//! The functions of Kubernetes' CEL environment beside the standard ones: lists, regular expressions, and, each in a file,
+//! Functions of Kubernetes' CEL environment besides the standard ones: lists, regular expressions, and, each in a file,
 //! quantities, addresses and URLs.
 //!
-//! What is not there is listed in [`MISSING`] and [`MISSING_FUNCTIONS`].
+//! [`MISSING`] and [`MISSING_FUNCTIONS`] list what is not implemented.
 //!
 //! Source: apiserver `pkg/cel/library`.
 
@@ -17,11 +17,11 @@ mod addresses;
 mod quantity;
 mod url;
 
-/// Names of libraries that a server has and this one has not.
+/// Libraries that are not implemented.
 pub(super) const MISSING: [&str; 5] = ["authorizer", "format", "math", "semver", "sets"];
 
-/// Functions that a server has and this one has not, each with what it belongs to. A macro's name is left as a function where it
-/// has more arguments than the macros of one variable take.
+/// Functions that are not implemented, each with its library. The name of a macro with two variables is parsed as a function,
+/// because it has more arguments than the macros with one variable.
 pub(super) const MISSING_FUNCTIONS: [(&str, &str); 10] = [
     ("all", "comprehensions of two variables"),
     ("exists", "comprehensions of two variables"),
@@ -35,7 +35,7 @@ pub(super) const MISSING_FUNCTIONS: [(&str, &str); 10] = [
     ("transformMapEntry", "comprehensions of two variables"),
 ];
 
-/// The environment of all expressions.
+/// Returns the environment of all expressions.
 ///
 /// # Panics
 /// Never: names and signatures are fixed, and a test makes one.
@@ -184,7 +184,7 @@ fn find_some(
     pattern: &CelString<'_>,
     most: &CelInt,
 ) -> Result<CelList<'static>, ExecutionError> {
-    // A negative number is no limit.
+    // A negative number means no limit.
     let most = usize::try_from(*most.inner()).unwrap_or(usize::MAX);
     let pattern = compiled(pattern)?;
     let found = pattern.find_iter(text.inner()).take(most);
@@ -192,17 +192,17 @@ fn find_some(
     Ok(CelList::from(found.collect::<Vec<_>>()))
 }
 
-/// An error of a conversion function, such as `quantity('x')`.
+/// Returns the error of a conversion function, such as `quantity('x')`.
 fn refused(function: &str, message: impl ToString) -> ExecutionError {
     ExecutionError::function_error(function, message)
 }
 
-/// A `double`.
+/// Creates a `double`.
 fn double(value: f64) -> CelDouble {
     CelDouble::from(value)
 }
 
-/// Declares a type whose values are `$rust`, with equality and, if it is given, an order.
+/// Declares a type with values of `$rust`, with equality and, if given, an order.
 macro_rules! opaque {
     ($rust:ident, $name:literal, $static:ident) => {
         static $static: cel::common::types::Type = cel::common::types::Type::new_unspecified_type($name);

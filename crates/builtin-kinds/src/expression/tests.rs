@@ -1,11 +1,11 @@
-//! What expressions come to, in the words of a real server (oracle, Kubernetes 1.36).
+//! Results and errors of expressions, as recorded from a real server (oracle, Kubernetes 1.36).
 
 use rstest::rstest;
 use serde_json::json;
 
 use super::*;
 
-/// The answer with `self` as this object, or the error.
+/// Returns the result with `self` as this object, or the error.
 fn evaluated(source: &str) -> String {
     let object = json!({
         "n": 3, "d": 1.5, "s": "kube", "l": ["b", "a", "c"], "m": { "z": "1", "a": "2" }, "o": { "t": true },
@@ -173,7 +173,7 @@ use super::check::Type;
     "self.x = = 3",
     "1:8: Syntax error: token recognition error at: '= '|1:10: Syntax error: token recognition error at: '= '|1:12: Syntax error: extraneous input '3' expecting <EOF>"
 )]
-fn a_problem_is_told_with_its_place(#[case] source: &str, #[case] expected: &str) {
+fn an_error_has_its_position(#[case] source: &str, #[case] expected: &str) {
     let old = Type::Optional(Arc::new(declared()));
     let checked = Expression::parse(source)
         .and_then(|expression| expression.check(&[("self", declared()), ("oldSelf", old)]));
@@ -209,7 +209,7 @@ fn what_is_not_there_is_taken(#[case] source: &str, #[case] missing: Option<&str
 }
 
 proptest::proptest! {
-    /// Nothing that can be written ends the process, or takes for ever.
+    /// No expression ends the process or runs without end.
     #[test]
     fn any_text_has_an_answer(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)) {
         evaluated(&pieces.concat());

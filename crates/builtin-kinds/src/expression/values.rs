@@ -1,4 +1,4 @@
-//! Values of expressions, made of JSON. It must not know schemas: who has one says what a text or a number stands for.
+//! Values of expressions, converted from JSON. It must not know schemas: the caller chooses the type of a string or number.
 
 use cel::common::types::{
     CelBool, CelBytes, CelDouble, CelInt, CelList, CelNull, CelOptional, CelString, CelUInt,
@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{ENVIRONMENT, Fields, Object};
 
-/// The value of JSON without a schema: objects are maps.
+/// Converts JSON without a schema: objects are maps.
 pub fn untyped(json: &Value) -> Object {
     match json {
         Value::Null => Box::new(CelNull),
@@ -25,22 +25,22 @@ pub fn untyped(json: &Value) -> Object {
     }
 }
 
-/// A `string`.
+/// Creates a `string`.
 pub fn text(text: &str) -> Object {
     Box::new(CelString::from(text.to_owned()))
 }
 
-/// A `list`.
+/// Creates a `list`.
 pub fn list(items: impl Iterator<Item = Object>) -> Object {
     Box::new(CelList::from(items.collect::<Vec<_>>()))
 }
 
-/// An `optional`.
+/// Creates an `optional`.
 pub fn optional(value: Option<Object>) -> Object {
     Box::new(value.map_or_else(CelOptional::none, CelOptional::of))
 }
 
-/// A text of this format: a `timestamp`, a `duration`, `bytes` or a `string`.
+/// Converts a string of this format to a `timestamp`, a `duration`, `bytes` or a `string`.
 pub fn with_format(text: &str, format: &str) -> Object {
     let converted = |function: &str, text: &str| -> Option<Object> {
         let argument: CowVal<'_, '_> = CowVal::owned(CelString::from(text.to_owned()));
@@ -68,7 +68,7 @@ fn number(number: &Number) -> Object {
     }
 }
 
-/// A `double`, however it is written.
+/// Converts a number to a `double`.
 pub(crate) fn double(number: &Number) -> Object {
     Box::new(CelDouble::from(number.as_f64().unwrap_or_default())) as Box<dyn Val>
 }

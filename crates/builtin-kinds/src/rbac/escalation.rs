@@ -1,4 +1,5 @@
-//! Privilege escalation: who writes a role or a binding must hold all of its rights. It must not know who wrote what.
+//! Privilege escalation prevention: the writer of a role or binding must hold all of its permissions. It must not know the
+//! request.
 //!
 //! Source: "Privilege escalation prevention and bootstrapping"; kubernetes `pkg/registry/rbac/validation/rule.go`
 //! (`ConfirmNoEscalation`), component-helpers `auth/rbac/validation/policy_comparator.go`.
@@ -10,7 +11,7 @@ use apimachinery::go_text::quote;
 use super::rule::{leads_to, named, quoted};
 use super::{PolicyRule, Rules, User};
 
-/// Returns the message for a user who grants rights that its own rules do not cover; `None`: all are covered.
+/// Returns the message for a user who grants permissions that its own rules do not cover; `None`: all are covered.
 pub fn missing(user: User<'_>, held: &Rules, granted: &[PolicyRule]) -> Option<String> {
     let uncovered: Vec<PolicyRule> = granted
         .iter()
@@ -20,7 +21,7 @@ pub fn missing(user: User<'_>, held: &Rules, granted: &[PolicyRule]) -> Option<S
     if uncovered.is_empty() {
         return None;
     }
-    // A set: the lines are sorted, and there is one of each.
+    // A set: the lines are sorted and unique.
     let lines: BTreeSet<String> = compacted(uncovered).iter().map(PolicyRule::compact).collect();
     let lines: Vec<String> = lines.into_iter().collect();
     let errors = match held.error.as_str() {
@@ -35,7 +36,7 @@ pub fn missing(user: User<'_>, held: &Rules, granted: &[PolicyRule]) -> Option<S
     ))
 }
 
-/// The rule as rules of one verb, one resource and one name each.
+/// Splits a rule into rules with one verb, one resource and one name each.
 fn atoms(rule: &PolicyRule) -> Vec<PolicyRule> {
     let mut atoms = Vec::new();
     for group in &rule.api_groups {
@@ -68,7 +69,7 @@ fn atoms(rule: &PolicyRule) -> Vec<PolicyRule> {
     atoms
 }
 
-/// Does one rule of the owner cover an atom?
+/// Returns whether one rule of the owner covers an atom.
 fn covers(rule: &PolicyRule, atom: &PolicyRule) -> bool {
     let all = |known: &[String], asked: &[String]| asked.iter().all(|asked| named(known, asked));
     let resource = |asked: &String| {
@@ -89,7 +90,7 @@ fn covers(rule: &PolicyRule, atom: &PolicyRule) -> bool {
         && atom.non_resource_urls.iter().all(path)
 }
 
-/// The atoms with those of one resource, which differ by their verb alone, in one.
+/// Joins atoms that differ only in their verb.
 fn compacted(atoms: Vec<PolicyRule>) -> Vec<PolicyRule> {
     let mut compacted = Vec::new();
     let mut simple: BTreeMap<(String, String), PolicyRule> = BTreeMap::new();

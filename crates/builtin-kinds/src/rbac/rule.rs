@@ -1,4 +1,4 @@
-//! Policy rules: what one allows. It must not know roles or bindings.
+//! Policy rules: the requests that a rule allows. It must not know roles or bindings.
 //!
 //! Source: kubernetes `pkg/apis/rbac/v1/evaluation_helpers.go`.
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Attributes;
 
-/// Matches everything.
+/// Wildcard.
 const ALL: &str = "*";
 
 /// `PolicyRule`: verbs on resources, or on paths. `*` is any; a path may end in it.
@@ -26,7 +26,7 @@ pub struct PolicyRule {
 }
 
 impl PolicyRule {
-    /// Reads `rules` of a role.
+    /// Parses `rules` of a role.
     pub fn list(rules: &Value) -> Vec<Self> {
         let rules = rules.as_array().into_iter().flatten();
         rules.map(Self::read).collect()
@@ -46,7 +46,7 @@ impl PolicyRule {
         }
     }
 
-    /// Every verb on every resource.
+    /// Returns the rule that allows every verb on every resource.
     pub fn everything() -> Self {
         let all = || vec![ALL.to_owned()];
         Self {
@@ -57,7 +57,7 @@ impl PolicyRule {
         }
     }
 
-    /// Every verb on every path that is no resource's.
+    /// Returns the rule that allows every verb on every non-resource path.
     pub fn every_path() -> Self {
         Self {
             verbs: vec![ALL.to_owned()],
@@ -66,7 +66,7 @@ impl PolicyRule {
         }
     }
 
-    /// Does this rule alone allow it?
+    /// Returns whether this rule alone allows it.
     pub fn allows(&self, attributes: &Attributes) -> bool {
         match attributes {
             Attributes::Path { verb, path } => {
@@ -97,7 +97,7 @@ impl PolicyRule {
         })
     }
 
-    /// The rule as refusals of an escalation show it.
+    /// Formats the rule as in the message of a rejected escalation.
     pub(super) fn compact(&self) -> String {
         let parts = [
             ("APIGroups", &self.api_groups),
@@ -115,7 +115,7 @@ impl PolicyRule {
     }
 }
 
-/// A list of texts as Go's `%q` shows it.
+/// Formats a list of strings as Go's `%q`.
 pub(super) fn quoted(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| quote(text)).collect();
     format!("[{}]", quoted.join(" "))
@@ -125,7 +125,7 @@ pub(super) fn named(known: &[String], asked: &str) -> bool {
     known.iter().any(|name| name == ALL || name == asked)
 }
 
-/// Does the path of a rule lead to this one?
+/// Returns whether the path of a rule matches this one.
 pub(super) fn leads_to(known: &str, path: &str) -> bool {
     known == path || known.ends_with(ALL) && path.starts_with(known.trim_end_matches(ALL))
 }

@@ -1,4 +1,4 @@
-//! What roles and bindings allow, and in which words.
+//! Decisions by roles and bindings, with their reasons.
 
 use rstest::rstest;
 use serde_json::json;
