@@ -45,6 +45,7 @@ pub use apimachinery::encode::encode_json;
 use apimachinery::kind::KindRef;
 pub use apimachinery::object::Stored;
 use builtin_kinds::admission_policy::Policies;
+use builtin_kinds::admission_policy::mutating::Mutations;
 use builtin_kinds::admission_webhook::Hooks;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::rbac::Policy;
@@ -113,6 +114,7 @@ pub struct Model {
     bootstrapped: bool,
     policy: Derived<Policy>,
     admission: Derived<Policies>,
+    mutations: Derived<Mutations>,
     mutating_hooks: Derived<Hooks>,
     validating_hooks: Derived<Hooks>,
     conversions: Conversions,
@@ -161,6 +163,7 @@ impl Model {
             bootstrapped: false,
             policy: Derived::default(),
             admission: Derived::default(),
+            mutations: Derived::default(),
             mutating_hooks: Derived::default(),
             validating_hooks: Derived::default(),
             conversions: Conversions::default(),

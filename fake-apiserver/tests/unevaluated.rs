@@ -51,29 +51,8 @@ fn server() -> Server {
 
 /// A collection, and an object that can be created in it.
 fn examples() -> Vec<(&'static str, &'static str, Value)> {
-    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
     const FLOW: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
-    let rule =
-        json!({ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"] });
-    let constraints = json!({ "resourceRules": [rule] });
-    let mutation =
-        json!({ "patchType": "ApplyConfiguration", "applyConfiguration": { "expression": "Object{}" } });
-    let bound = |actions: Value| {
-        let mut spec = json!({ "policyName": "p" });
-        if !actions.is_null() {
-            spec["validationActions"] = actions;
-        }
-        json!({ "metadata": { "name": "b" }, "spec": spec })
-    };
     vec![
-        (
-            ADMISSION,
-            "mutatingadmissionpolicies",
-            json!({ "metadata": { "name": "p" }, "spec": {
-                "matchConstraints": constraints, "reinvocationPolicy": "Never", "mutations": [mutation],
-            }}),
-        ),
-        (ADMISSION, "mutatingadmissionpolicybindings", bound(Value::Null)),
         (
             FLOW,
             "flowschemas",

@@ -1,4 +1,4 @@
-//! Validating admission policies: what they find wrong with a request.
+//! Validating admission policies: what they find wrong with a request. Mutating ones are in [`mutating`].
 //!
 //! A pure evaluator: policies, bindings and a request in, a refusal and warnings out. It must not know storage or HTTP.
 //!
@@ -11,16 +11,19 @@ use std::sync::Arc;
 use apimachinery::kind::ApiResource;
 use serde_json::{Value, json};
 
-use crate::expression::{self, Answer, Expression, Failure, Object};
-use crate::size;
+use crate::expression::{Answer, Expression, Failure, Object};
 
+mod base;
 mod check;
 mod matching;
+pub mod mutating;
+#[cfg(test)]
+mod tests;
 mod variables;
 
+use base::{Base, Binding, Scope};
 pub use check::faults;
 pub(crate) use matching::Matching;
-use variables::Variables;
 
 /// API group of policies and bindings. They are never held against policies themselves.
 pub const GROUP: &str = "admissionregistration.k8s.io";
@@ -97,23 +100,8 @@ pub struct Policies(Vec<Policy>);
 
 #[derive(Debug)]
 struct Policy {
-    name: String,
-    matching: Matching,
-    conditions: Vec<Compiled>,
-    variables: Arc<[(String, Compiled)]>,
+    base: Base,
     validations: Vec<Validation>,
-    fails: bool,
-    param_kind: Option<(String, String)>,
-    bindings: Vec<Binding>,
-}
-
-#[derive(Debug)]
-struct Binding {
-    name: String,
-    matching: Matching,
-    actions: Vec<String>,
-    /// `spec.paramRef`.
-    params: Value,
 }
 
 #[derive(Debug)]
@@ -144,6 +132,12 @@ impl Compiled {
         &self.text
     }
 
+    /// Whether it uses functions that are not there, so that its value means nothing.
+    fn is_unsupported(&self) -> bool {
+        let expression = self.expression.as_ref();
+        expression.is_some_and(|expression| expression.unsupported().is_some())
+    }
+
     /// As [`Expression::evaluate`].
     pub(crate) fn evaluate(
         &self,
@@ -169,17 +163,10 @@ impl Policies {
     pub fn new(policies: &[Value], bindings: &[Value]) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let read = policies.iter().map(|policy| {
-            let (name, spec) = (text(&policy["metadata"]["name"]), &policy["spec"]);
-            let list = |field: &str| spec[field].as_array().into_iter().flatten();
+            let validations = policy["spec"]["validations"].as_array().into_iter().flatten();
             Policy {
-                matching: Matching::read(&spec["matchConstraints"]),
-                conditions: list("matchConditions")
-                    .map(|condition| Compiled::new(&condition["expression"]))
-                    .collect(),
-                variables: list("variables")
-                    .map(|variable| (text(&variable["name"]), Compiled::new(&variable["expression"])))
-                    .collect(),
-                validations: list("validations")
+                base: Base::read(policy, bindings),
+                validations: validations
                     .map(|validation| Validation {
                         expression: Compiled::new(&validation["expression"]),
                         message: text(&validation["message"]),
@@ -189,20 +176,9 @@ impl Policies {
                         reason: text(&validation["reason"]),
                     })
                     .collect(),
-                fails: spec["failurePolicy"] != "Ignore",
-                param_kind: spec["paramKind"].is_object().then(|| {
-                    let of = &spec["paramKind"];
-                    (text(&of["apiVersion"]), text(&of["kind"]))
-                }),
-                bindings: bindings
-                    .iter()
-                    .filter(|binding| binding["spec"]["policyName"] == *name)
-                    .map(Binding::read)
-                    .collect(),
-                name,
             }
         });
-        Self(read.filter(|policy| !policy.bindings.is_empty()).collect())
+        Self(read.filter(|policy| !policy.base.bindings.is_empty()).collect())
     }
 
     /// Are there none that apply to anything?
@@ -217,36 +193,16 @@ impl Policies {
             return verdict;
         }
         for policy in &self.0 {
-            if !policy.matching.matches(request) {
+            if !policy.base.matching.matches(request) {
                 continue;
             }
-            for binding in &policy.bindings {
+            for binding in &policy.base.bindings {
                 if binding.matching.matches(request) {
                     policy.judge(binding, request, params, &mut verdict);
                 }
             }
         }
         verdict
-    }
-}
-
-impl Binding {
-    fn read(binding: &Value) -> Self {
-        let spec = &binding["spec"];
-        let actions = spec["validationActions"].as_array().into_iter().flatten();
-        Self {
-            name: binding["metadata"]["name"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-            matching: Matching::read(&spec["matchResources"]),
-            actions: actions.filter_map(Value::as_str).map(str::to_owned).collect(),
-            params: spec["paramRef"].clone(),
-        }
-    }
-
-    fn has(&self, action: &str) -> bool {
-        self.actions.iter().any(|known| known == action)
     }
 }
 
@@ -258,58 +214,23 @@ impl Policy {
         find: &dyn Fn(&ParamQuery<'_>) -> Vec<Value>,
         verdict: &mut Verdict,
     ) {
-        let all: Vec<Option<Value>> = match &self.param_kind {
-            Some((api_version, kind)) if binding.params.is_object() => {
-                let found = find(&ParamQuery {
-                    api_version,
-                    kind,
-                    name: binding.params["name"].as_str().unwrap_or_default(),
-                    namespace: binding.params["namespace"].as_str(),
-                    selector: &binding.params["selector"],
-                });
-                if found.is_empty() {
-                    if binding.params["parameterNotFoundAction"] == "Deny" && self.fails {
-                        let why = "failed to configure binding: no params found for policy binding with `Deny` \
-                                   parameterNotFoundAction";
-                        self.tell(binding, [Fault::unreasoned(why.to_owned())], verdict);
-                    }
-                    return;
-                }
-                found.into_iter().map(Some).collect()
+        let all = match self.base.params(binding, find) {
+            Ok(all) => all,
+            Err(why) => {
+                let fault = self.base.fails.then(|| Fault::unreasoned(why.to_owned()));
+                return self.tell(binding, fault, verdict);
             }
-            Some(_) | None => vec![None],
         };
         for params in &all {
-            let scope = self.scope(request, params.as_ref());
+            let scope = self.base.scope(request, params.as_ref());
             let faults = self.faults(&scope);
             self.tell(binding, faults, verdict);
         }
     }
 
-    fn scope(&self, request: &Request<'_>, params: Option<&Value>) -> Scope {
-        let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
-        let mut known = vec![
-            ("object", value(request.object)),
-            ("oldObject", value(request.old)),
-            ("request", expression::untyped(&request.as_json())),
-            ("namespaceObject", value(request.namespace_object)),
-        ];
-        if self.param_kind.is_some() {
-            known.push(("params", value(params)));
-        }
-        let bytes = [request.object, request.old, params].into_iter().flatten();
-        let size = bytes.map(size::json_bytes).sum();
-        let known: Arc<[(&'static str, Object)]> = known.into();
-        Scope {
-            variables: Variables::new(Arc::clone(&self.variables), Arc::clone(&known), size),
-            known,
-            size,
-        }
-    }
-
     /// What the validations find, unless a condition does not hold.
     fn faults(&self, scope: &Scope) -> Vec<Fault> {
-        for condition in &self.conditions {
+        for condition in &self.base.conditions {
             match scope.evaluate(condition) {
                 Ok(Answer::Bool(true)) => {}
                 Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => return Vec::new(),
@@ -330,7 +251,7 @@ impl Policy {
     }
 
     fn failed(&self, expression: &Compiled, failure: &Failure) -> Option<Fault> {
-        self.fails.then(|| {
+        self.base.fails.then(|| {
             Fault::unreasoned(format!(
                 "expression '{}' resulted in error: {failure}",
                 expression.text
@@ -340,7 +261,7 @@ impl Policy {
 
     fn tell(&self, binding: &Binding, faults: impl IntoIterator<Item = Fault>, verdict: &mut Verdict) {
         for fault in faults {
-            let (policy, bound) = (&self.name, &binding.name);
+            let (policy, bound) = (&self.base.name, &binding.name);
             if binding.has("Warn") {
                 verdict.warnings.push(format!(
                     "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{bound}': {}",
@@ -398,21 +319,6 @@ impl Validation {
                 reason => reason.to_owned(),
             },
         }
-    }
-}
-
-/// The variables of a request.
-struct Scope {
-    known: Arc<[(&'static str, Object)]>,
-    variables: Variables,
-    size: usize,
-}
-
-impl Scope {
-    fn evaluate(&self, compiled: &Compiled) -> Result<Answer, Failure> {
-        let variables: Object = Box::new(self.variables.clone());
-        let all = self.known.iter().cloned().chain([("variables", variables)]);
-        compiled.evaluate(all, self.size, &mut 0)
     }
 }
 

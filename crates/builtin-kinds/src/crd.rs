@@ -23,7 +23,7 @@ use super::catalog::by_age;
 
 mod check;
 pub mod conversion;
-mod formats;
+pub(crate) mod formats;
 pub mod names;
 mod patterns;
 mod prune;

@@ -26,7 +26,9 @@ mod values;
 
 pub use fields::Fields;
 pub(crate) use values::double;
-pub use values::{list, optional, text, untyped, with_format};
+pub use values::{
+    check_constructed, constructed, list, optional, text, to_items, to_json, untyped, with_format,
+};
 
 /// Value of a variable.
 pub type Object = Box<dyn Val>;

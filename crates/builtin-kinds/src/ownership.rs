@@ -246,6 +246,27 @@ impl<'a> Ownership<'a> {
         Ok(object)
     }
 
+    /// Returns `live` with the fields of `config`, and no managers changed: what a mutating admission policy applies.
+    ///
+    /// # Errors
+    /// A field that the kind does not have, or a part that can only be replaced as a whole, in the words of apiserver
+    /// (`policy/mutating/patch/smd.go`).
+    pub fn merged(&self, live: &Value, config: &Value) -> Result<Value, String> {
+        let schema = self.schema();
+        typed::check(schema, config).map_err(|why| {
+            let why = typed::joined(&why);
+            format!("failed to convert patch object to typed object: {why}")
+        })?;
+        let atomic = fields::atomic(schema, config);
+        if !atomic.is_empty() {
+            return Err(format!(
+                "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
+                atomic.join(", ")
+            ));
+        }
+        Ok(fields::merge(schema, Some(live), config))
+    }
+
     /// Returns the managers of an object that had none before the apply.
     fn before_first_apply(&self, live: &Value) -> Vec<Owner> {
         let manager = BEFORE_FIRST_APPLY;
@@ -359,10 +380,7 @@ impl<'a> Ownership<'a> {
 
     fn untyped(&self, config: &Value, why: &[String]) -> Status {
         let text = |field: &str| config["metadata"][field].as_str().unwrap_or_default();
-        let why = match why {
-            [one] => one.clone(),
-            several => format!("errors:\n  {}", several.join("\n  ")),
-        };
+        let why = typed::joined(why);
         Status::unexplained(format!(
             "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {why}",
             text("namespace"),

@@ -15,17 +15,7 @@ pub use crate::expression::missing as missing_of_expressions;
 pub const PREFIX: &str = "fake-apiserver: ";
 
 /// Kinds that are not evaluated: group, kind, and the missing effect.
-pub const KINDS: [(&str, &str, &str); 4] = [
-    (
-        "admissionregistration.k8s.io",
-        "MutatingAdmissionPolicy",
-        "the policy changes no object",
-    ),
-    (
-        "admissionregistration.k8s.io",
-        "MutatingAdmissionPolicyBinding",
-        "the policy changes no object",
-    ),
+pub const KINDS: [(&str, &str, &str); 2] = [
     (
         "flowcontrol.apiserver.k8s.io",
         "FlowSchema",
@@ -44,7 +34,11 @@ pub fn warnings(kind: &ApiResource, object: &Value) -> Vec<String> {
     let known = KINDS.iter().find(is_of);
     let known =
         known.map(|(_, name, effect)| format!("{PREFIX}{name} is stored and never evaluated: {effect}"));
-    let is_policy = kind.group == "admissionregistration.k8s.io" && kind.kind == "ValidatingAdmissionPolicy";
+    let is_policy = kind.group == "admissionregistration.k8s.io"
+        && matches!(
+            &*kind.kind,
+            "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy"
+        );
     let missing = match kind.defines || is_policy {
         true => missing(&object["spec"]),
         false => BTreeSet::new(),

@@ -37,6 +37,7 @@ mod workloads;
 mod zones;
 
 use context::FieldContext;
+pub(crate) use formats::{label_value, qualified_name};
 use indexes::Indexes;
 
 /// Returns the errors of a new object of this name; none if it is valid.

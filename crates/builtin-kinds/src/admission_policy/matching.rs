@@ -84,6 +84,16 @@ impl Matching {
         selected.filter(|_| self.matches_labels(request))
     }
 
+    /// As [`Matching::selected`], without what is excluded.
+    pub(super) fn included<'k>(
+        &self,
+        request: &Request<'_>,
+        equivalents: &'k [KindRef],
+    ) -> Option<&'k KindRef> {
+        let excluded = { self.excluded.iter() }.any(|rule| rule.matches(request, request.kind, self.exact));
+        self.selected(request, equivalents).filter(|_| !excluded)
+    }
+
     fn matches_labels(&self, request: &Request<'_>) -> bool {
         let labels = |object: &Value| self.objects.matches_labels(&object["metadata"]["labels"]);
         // A namespace is in itself.

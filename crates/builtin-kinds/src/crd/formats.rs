@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 
 /// Returns whether `text` has this format.
-pub(super) fn fits(format: &str, text: &str) -> bool {
+pub(crate) fn fits(format: &str, text: &str) -> bool {
     match format {
         "date-time" | "datetime" => DATE_TIME.is_match(text),
         "date" => DATE.is_match(text),

@@ -8,10 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, StructExpr, operators};
 use cel::parser::Expression as Tree;
 use regex::Regex;
 
+use super::library::is_format;
+use super::library::pairs::PAIRS;
 use super::{Expression, problem, with_room};
 
 /// Type of an expression.
@@ -43,6 +45,8 @@ pub enum Type {
     Object(Arc<BTreeMap<String, Type>>),
     /// An `optional`.
     Optional(Arc<Type>),
+    /// What mutations construct: `Object`, the type of a field below it (`Object.spec`), or `JSONPatch`.
+    Constructed(String),
 }
 
 impl Type {
@@ -62,6 +66,16 @@ impl Type {
             Self::Map(value) => format!("map(string, {})", value.name()),
             Self::Object(_) => "object".to_owned(),
             Self::Optional(value) => format!("optional_type({})", value.name()),
+            Self::Constructed(name) => name.clone(),
+        }
+    }
+
+    /// Whether a value of this type can be one of `wanted`, as far as is known here.
+    pub(crate) fn may_be(&self, wanted: &Self) -> bool {
+        match (self, wanted) {
+            (Self::Dyn, _) => true,
+            (Self::List(item), Self::List(wanted)) => item.may_be(wanted),
+            (own, wanted) => own == wanted,
         }
     }
 
@@ -95,10 +109,23 @@ impl Expression {
     /// # Errors
     /// The errors, one paragraph each, as cel-go prints them.
     pub fn check(&self, variables: &[(&str, Type)]) -> Result<Type, String> {
+        self.checked(variables, false)
+    }
+
+    /// Checks the expression of a mutation, which may construct objects and JSON patches.
+    ///
+    /// # Errors
+    /// As [`Expression::check`].
+    pub fn check_mutation(&self, variables: &[(&str, Type)]) -> Result<Type, String> {
+        self.checked(variables, true)
+    }
+
+    fn checked(&self, variables: &[(&str, Type)], mutates: bool) -> Result<Type, String> {
         if self.unsupported.is_some() {
             return Ok(Type::Dyn);
         }
         let mut checker = Checker {
+            mutates,
             scopes: variables
                 .iter()
                 .map(|(name, kind)| ((*name).to_owned(), kind.clone()))
@@ -128,6 +155,9 @@ impl Expression {
 /// Returns the ids of all nodes of a tree.
 pub(super) fn ids(tree: &Tree, into: &mut Vec<u64>) {
     into.push(tree.id);
+    if let Expr::Struct(made) = &tree.expr {
+        into.extend(made.entries.iter().map(|entry| entry.id));
+    }
     each_part(tree, &mut |part| ids(part, into));
 }
 
@@ -171,6 +201,8 @@ fn each_part<'a>(tree: &'a Tree, see: &mut dyn FnMut(&'a Tree)) {
 }
 
 struct Checker {
+    /// Whether types of patches are known.
+    mutates: bool,
     /// Variables; later ones shadow earlier ones.
     scopes: Vec<(String, Type)>,
     problems: Vec<(u64, String)>,
@@ -191,6 +223,9 @@ const TYPES: [&str; 12] = [
     "uint",
     "optional_type",
 ];
+
+/// Fields of `JSONPatch`.
+const PATCH_FIELDS: [&str; 4] = ["op", "path", "from", "value"];
 
 impl Checker {
     fn problem(&mut self, id: u64, message: String) -> Type {
@@ -228,8 +263,27 @@ impl Checker {
                 each_part(tree, &mut |part| drop(self.infer(part)));
                 Type::Map(Arc::new(Type::Dyn))
             }
-            Expr::Struct(_) | Expr::Unspecified => Type::Dyn,
+            Expr::Struct(made) => self.constructed(tree, made),
+            Expr::Unspecified => Type::Dyn,
         }
+    }
+
+    fn constructed(&mut self, tree: &Tree, made: &StructExpr) -> Type {
+        each_part(tree, &mut |part| drop(self.infer(part)));
+        let name = made.type_name.as_str();
+        let is_patch = name == "JSONPatch";
+        if !(self.mutates && (is_patch || name == "Object" || name.starts_with("Object."))) {
+            return self.undeclared(tree.id, name);
+        }
+        for entry in &made.entries {
+            if let EntryExpr::StructField(field) = &entry.expr
+                && is_patch
+                && !PATCH_FIELDS.contains(&field.field.as_str())
+            {
+                self.problem(entry.id, format!("undefined field '{}'", field.field));
+            }
+        }
+        Type::Constructed(name.to_owned())
     }
 
     fn ident(&mut self, id: u64, name: &str) -> Type {
@@ -253,7 +307,12 @@ impl Checker {
             },
             Type::Map(value) => (**value).clone(),
             Type::Optional(of) => Type::Optional(Arc::new(self.field(id, of, field))),
-            Type::Dyn => Type::Dyn,
+            Type::Constructed(name) if name == "JSONPatch" => match field {
+                "op" | "path" | "from" => Type::Text,
+                "value" => Type::Dyn,
+                _ => self.problem(id, format!("undefined field '{field}'")),
+            },
+            Type::Dyn | Type::Constructed(_) => Type::Dyn,
             Type::Bool
             | Type::Int
             | Type::Double
@@ -284,7 +343,8 @@ impl Checker {
             | Type::Duration
             | Type::Null
             | Type::Object(_)
-            | Type::Optional(_) => Type::Dyn,
+            | Type::Optional(_)
+            | Type::Constructed(_) => Type::Dyn,
         };
         let mut result = self.infer(&loops.accu_init);
         let depth = self.scopes.len();
@@ -310,6 +370,7 @@ impl Checker {
         if let Some(target) = &call.target {
             // A function of a namespace has a name as its target, not a variable.
             if let Expr::Ident(namespace) = &target.expr
+                && (self.mutates || namespace != "jsonpatch")
                 && let Some(kind) = result_of(&format!("{namespace}.{name}"))
             {
                 call.args.iter().for_each(|arg| drop(self.infer(arg)));
@@ -454,22 +515,45 @@ fn result_of(name: &str) -> Option<Type> {
         | "containsIP"
         | "containsCIDR"
         | "bool"
+        | "isSemver"
+        | "sets.contains"
+        | "sets.equivalent"
+        | "sets.intersects"
         | "ip.isCanonical" => Type::Bool,
-        "size" | "indexOf" | "lastIndexOf" | "int" | "sign" | "asInteger" | "compareTo" | "family"
-        | "prefixLength" | "getDate" | "getDayOfMonth" | "getDayOfWeek" | "getDayOfYear" | "getFullYear"
-        | "getHours" | "getMilliseconds" | "getMinutes" | "getMonth" | "getSeconds" => Type::Int,
+        "major" | "minor" | "patch" | "size" | "indexOf" | "lastIndexOf" | "int" | "sign" | "asInteger"
+        | "compareTo" | "family" | "prefixLength" | "getDate" | "getDayOfMonth" | "getDayOfWeek"
+        | "getDayOfYear" | "getFullYear" | "getHours" | "getMilliseconds" | "getMinutes" | "getMonth"
+        | "getSeconds" => Type::Int,
         "double" | "asApproximateFloat" => Type::Double,
-        "string" | "charAt" | "join" | "lowerAscii" | "upperAscii" | "replace" | "substring" | "trim"
-        | "format" | "find" | "strings.quote" | "getScheme" | "getHost" | "getHostname" | "getPort"
-        | "getEscapedPath" => Type::Text,
+        "string"
+        | "charAt"
+        | "join"
+        | "lowerAscii"
+        | "upperAscii"
+        | "replace"
+        | "substring"
+        | "trim"
+        | "format"
+        | "find"
+        | "strings.quote"
+        | "getScheme"
+        | "getHost"
+        | "getHostname"
+        | "getPort"
+        | "getEscapedPath"
+        | "jsonpatch.escapeKey" => Type::Text,
         "bytes" => Type::Bytes,
         "timestamp" => Type::Timestamp,
         "duration" => Type::Duration,
+        PAIRS => Type::List(Arc::new(Type::Dyn)),
         "split" | "findAll" => Type::List(Arc::new(Type::Text)),
         "getQuery" => Type::Map(Arc::new(Type::List(Arc::new(Type::Text)))),
         "optional.of" | "optional.none" | "optional.ofNonZeroValue" => Type::Optional(Arc::new(Type::Dyn)),
-        "dyn" | "type" | "uint" | "quantity" | "url" | "ip" | "cidr" | "masked" | "min" | "max" | "sum"
-        | "reverse" | "value" | "orValue" | "or" | "optMap" | "optFlatMap" => Type::Dyn,
+        "validate" => Type::Optional(Arc::new(Type::List(Arc::new(Type::Text)))),
+        "format.named" => Type::Optional(Arc::new(Type::Dyn)),
+        format if is_format(format) => Type::Dyn,
+        "dyn" | "type" | "semver" | "uint" | "quantity" | "url" | "ip" | "cidr" | "masked" | "min"
+        | "max" | "sum" | "reverse" | "value" | "orValue" | "or" | "optMap" | "optFlatMap" => Type::Dyn,
         _ => return None,
     })
 }

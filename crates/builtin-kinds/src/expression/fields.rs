@@ -24,6 +24,11 @@ impl Fields {
         Self(Arc::new(entries))
     }
 
+    /// The entries, in the order of their keys.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &(dyn Val + 'static))> {
+        self.0.iter().map(|(key, value)| (key.inner(), value.as_ref()))
+    }
+
     fn find(&self, key: &str) -> Option<&(dyn Val + 'static)> {
         let found = self.0.binary_search_by(|(known, _)| known.inner().cmp(key));
         found.ok().map(|at| self.0[at].1.as_ref())

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cel::common::ast::{CallExpr, EntryExpr, Expr, operators};
-use cel::common::types::{CelInt, CelString};
+use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
+use cel::common::types::{CelBool, CelInt, CelOptional, CelString, CelStruct};
 use cel::common::value::{CowVal, Val};
 use cel::parser::Expression as Tree;
 use cel::{Context, DeclarationError, ExecutionError, FunctionContext};
 
 use super::CALL_COST_MAX;
+use super::library::sets;
 
 /// Maximum length of a string that an expression creates, in bytes.
 const TEXT_MAX: usize = 256 << 10;
@@ -28,6 +29,8 @@ const ITERATE: &str = "@iterate";
 const SIZED: &str = "@sized";
 const REPLACE: &str = "@replace";
 const JOIN: &str = "@join";
+const CONSTRUCT: &str = "@construct";
+const SETS: &str = "@sets";
 
 /// Function type of contexts.
 type Function = Box<
@@ -50,7 +53,7 @@ pub(super) fn install(
     cost: &Arc<AtomicU64>,
     size: usize,
 ) -> Result<(), DeclarationError> {
-    let cost = Arc::clone(cost);
+    let (cost, of_sets) = (Arc::clone(cost), Arc::clone(cost));
     let surcharge = u64::try_from(size / BYTES_PER_UNIT).unwrap_or(u64::MAX);
     let iterate: Function = Box::new(move |call| {
         let weight = call.args.pop();
@@ -72,10 +75,28 @@ pub(super) fn install(
             Some(_) | None => Ok(value),
         }
     });
+    let compare: Function = Box::new(move |call| {
+        let [name, one, other] = call.args.as_slice() else {
+            return Err(ExecutionError::MissingArgumentOrTarget);
+        };
+        // Each element of the one may be compared with each of the other, for equivalence twice.
+        let units = count(one.as_ref())
+            .saturating_mul(count(other.as_ref()))
+            .saturating_mul(2);
+        let spent = of_sets.fetch_add(units, Ordering::Relaxed);
+        if spent.saturating_add(units) > CALL_COST_MAX {
+            return Err(too_expensive());
+        }
+        let name = name.downcast_ref::<CelString>().map(CelString::inner);
+        let answer = sets::decide(name.unwrap_or_default(), one.as_ref(), other.as_ref())?;
+        Ok(CowVal::owned(CelBool::from(answer)))
+    });
+    context.add_function(SETS, compare)?;
     context.add_function(ITERATE, iterate)?;
     context.add_function(SIZED, sized)?;
     context.add_function(REPLACE, Box::new(replace) as Function)?;
-    context.add_function(JOIN, Box::new(join) as Function)
+    context.add_function(JOIN, Box::new(join) as Function)?;
+    context.add_function(CONSTRUCT, Box::new(construct) as Function)
 }
 
 fn too_expensive() -> ExecutionError {
@@ -139,6 +160,33 @@ fn join<'c, 'v>(call: &mut FunctionContext<'c, 'v>) -> Result<CowVal<'c, 'v>, Ex
     Ok(CowVal::owned(CelString::from(joined)))
 }
 
+/// A value of a type that is not declared: its name, then the name of each field and its value. A field with `?` is there if
+/// its value is.
+fn construct<'c, 'v>(call: &mut FunctionContext<'c, 'v>) -> Result<CowVal<'c, 'v>, ExecutionError> {
+    let mut args = std::mem::take(&mut call.args).into_iter();
+    let name = |arg: Option<CowVal<'c, 'v>>| {
+        let arg = arg.ok_or(ExecutionError::MissingArgumentOrTarget)?;
+        let text = arg
+            .downcast_ref::<CelString>()
+            .map(|text| text.inner().to_owned());
+        text.ok_or(ExecutionError::MissingArgumentOrTarget)
+    };
+    let mut made = CelStruct::new(name(args.next())?);
+    while let Some(field) = args.next() {
+        let field = name(Some(field))?;
+        let value = args.next().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+        let Some(field) = field.strip_prefix('?') else {
+            made.add_field_value(field, value);
+            continue;
+        };
+        let optional = value.downcast_ref::<CelOptional>().and_then(CelOptional::option);
+        if let Some(value) = optional {
+            made.add_field_value(field.to_owned(), CowVal::Owned(value.clone_as_boxed()));
+        }
+    }
+    Ok(CowVal::Owned(Box::new(made)))
+}
+
 fn rewrite(tree: &mut Tree) {
     match &mut tree.expr {
         Expr::Call(call) => {
@@ -160,7 +208,7 @@ fn rewrite(tree: &mut Tree) {
             let range = std::mem::take(&mut loops.iter_range);
             let weight = Tree {
                 id: range.id,
-                expr: Expr::Literal(cel::common::ast::LiteralValue::Int(CelInt::from(weight))),
+                expr: Expr::Literal(LiteralValue::Int(CelInt::from(weight))),
             };
             loops.iter_range = called(ITERATE, range.id, vec![range, weight]);
         }
@@ -169,13 +217,36 @@ fn rewrite(tree: &mut Tree) {
             .entries
             .iter_mut()
             .for_each(|entry| rewrite_entry(&mut entry.expr)),
-        Expr::Struct(fields) => fields
-            .entries
-            .iter_mut()
-            .for_each(|entry| rewrite_entry(&mut entry.expr)),
+        Expr::Struct(fields) => {
+            fields
+                .entries
+                .iter_mut()
+                .for_each(|entry| rewrite_entry(&mut entry.expr));
+            rewrite_struct(tree);
+        }
         Expr::Select(select) => rewrite(&mut select.operand),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
     }
+}
+
+/// The interpreter knows the fields of declared types only; here a type is a name, and its fields are those that are given.
+fn rewrite_struct(tree: &mut Tree) {
+    let id = tree.id;
+    let Expr::Struct(made) = &mut tree.expr else {
+        return;
+    };
+    let text = |text: String| Tree {
+        id,
+        expr: Expr::Literal(LiteralValue::String(CelString::from(text))),
+    };
+    let mut args = vec![text(std::mem::take(&mut made.type_name))];
+    for entry in std::mem::take(&mut made.entries) {
+        if let EntryExpr::StructField(field) = entry.expr {
+            let mark = if field.optional { "?" } else { "" };
+            args.extend([text(format!("{mark}{}", field.field)), field.value]);
+        }
+    }
+    *tree = called(CONSTRUCT, id, args);
 }
 
 fn rewrite_entry(entry: &mut EntryExpr) {
@@ -202,6 +273,14 @@ fn rewrite_call(tree: &mut Tree) {
             let inner = std::mem::take(tree);
             *tree = called(SIZED, id, vec![inner]);
         }
+        (name, Some(target), 2) if is_ident(target, "sets") && sets::NAMES.contains(&name) => {
+            let name = Tree {
+                id,
+                expr: Expr::Literal(LiteralValue::String(CelString::from(name.to_owned()))),
+            };
+            let args = std::iter::once(name).chain(std::mem::take(&mut call.args));
+            *tree = called(SETS, id, args.collect());
+        }
         (name @ ("replace" | "join"), target @ Some(_), _) => {
             let own = if name == "replace" { REPLACE } else { JOIN };
             let mut args: Vec<Tree> = target.take().map(|target| *target).into_iter().collect();
@@ -210,6 +289,10 @@ fn rewrite_call(tree: &mut Tree) {
         }
         (_, _, _) => {}
     }
+}
+
+fn is_ident(tree: &Tree, wanted: &str) -> bool {
+    matches!(&tree.expr, Expr::Ident(name) if name == wanted)
 }
 
 fn is_accumulator(tree: &Tree) -> bool {
@@ -239,10 +322,16 @@ fn nodes(tree: &Tree) -> i64 {
             };
             own + target + call.args.iter().map(nodes).sum::<i64>()
         }
+        Expr::Comprehension(loops) if binds(loops) => nodes(&loops.accu_init) + nodes(&loops.result),
         Expr::Comprehension(loops) => 1 + nodes(&loops.iter_range),
         Expr::List(list) => 1 + list.elements.iter().map(nodes).sum::<i64>(),
         Expr::Select(select) => 1 + nodes(&select.operand),
         Expr::Ident(_) | Expr::Map(_) | Expr::Struct(_) => 1,
         Expr::Literal(_) | Expr::Unspecified => 0,
     }
+}
+
+/// Whether a loop has no range: it binds a name for its result.
+fn binds(loops: &ComprehensionExpr) -> bool {
+    matches!(&loops.iter_range.expr, Expr::List(range) if range.elements.is_empty())
 }

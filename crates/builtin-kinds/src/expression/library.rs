@@ -1,5 +1,5 @@
 //! Functions of Kubernetes' CEL environment besides the standard ones: lists, regular expressions, and, each in a file,
-//! quantities, addresses and URLs.
+//! quantities, addresses, URLs, formats, semantic versions and sets.
 //!
 //! [`MISSING`] and [`MISSING_FUNCTIONS`] list what is not implemented.
 //!
@@ -14,26 +14,23 @@ use cel::{Env, ExecutionError, extensions};
 use regex::Regex;
 
 mod addresses;
+mod format;
+pub(super) mod pairs;
 mod quantity;
+mod semver;
+pub(super) mod sets;
 mod url;
 
 /// Libraries that are not implemented.
-pub(super) const MISSING: [&str; 5] = ["authorizer", "format", "math", "semver", "sets"];
+pub(super) const MISSING: [&str; 1] = ["authorizer"];
 
-/// Functions that are not implemented, each with its library. The name of a macro with two variables is parsed as a function,
-/// because it has more arguments than the macros with one variable.
-pub(super) const MISSING_FUNCTIONS: [(&str, &str); 10] = [
-    ("all", "comprehensions of two variables"),
-    ("exists", "comprehensions of two variables"),
-    ("existsOne", "comprehensions of two variables"),
-    ("filter", "comprehensions of two variables"),
-    ("isSemver", "semver"),
-    ("map", "comprehensions of two variables"),
-    ("semver", "semver"),
-    ("transformList", "comprehensions of two variables"),
-    ("transformMap", "comprehensions of two variables"),
-    ("transformMapEntry", "comprehensions of two variables"),
+/// Functions that are not implemented, each with what it belongs to.
+pub(super) const MISSING_FUNCTIONS: [(&str, &str); 2] = [
+    ("transformMap", "maps constructed of two variables"),
+    ("transformMapEntry", "maps constructed of two variables"),
 ];
+
+pub(super) use format::is_format;
 
 /// Returns the environment of all expressions.
 ///
@@ -48,6 +45,11 @@ pub(super) fn environment() -> Env {
     quantity::declare(&mut env).expect("each overload is declared once");
     addresses::declare(&mut env).expect("each overload is declared once");
     url::declare(&mut env).expect("each overload is declared once");
+    pairs::declare(&mut env).expect("each macro is declared once");
+    semver::declare(&mut env).expect("each overload is declared once");
+    format::declare(&mut env).expect("each overload is declared once");
+    cel::add_overload!(env, fn escape_key: (CelString) -> CelString, name = "jsonpatch.escapeKey")
+        .expect("each overload is declared once");
     env
 }
 
@@ -153,6 +155,11 @@ fn positions(args: &[CowVal<'_, '_>]) -> Result<Vec<i64>, ExecutionError> {
         at += 1;
     }
     Ok(found)
+}
+
+/// A key as a part of a JSON pointer (RFC 6901).
+fn escape_key(key: &CelString<'_>) -> CelString<'static> {
+    key.inner().replace('~', "~0").replace('/', "~1").into()
 }
 
 fn patterns(env: &mut Env) -> Declared {

@@ -88,6 +88,92 @@ fn evaluated(source: &str) -> String {
     "optional.of(self.n).hasValue() && !optional.none().hasValue() && self.?x.orValue(4) == 4",
     "true"
 )]
+#[case("self.l.all(i, v, v != '' && i < 3) && !self.l.all(i, v, i < 2)", "true")]
+#[case(
+    "self.m.exists(k, v, k == 'z' && v == '1') && !self.m.exists(k, v, v == '3')",
+    "true"
+)]
+#[case(
+    "self.l.existsOne(i, v, v == 'a' && i == 1) && !self.l.existsOne(i, v, i > 0)",
+    "true"
+)]
+#[case("self.l.transformList(i, v, v + string(i)).join(',')", "b0,a1,c2")]
+#[case("self.m.transformList(k, v, v == '1', k + v).join(',')", "z1")]
+#[case(
+    "self.l.all(i, v, self.l.exists(j, w, i == j && v == w)) && {'x': [1, 2]}.all(k, v, v.all(i, n, n == i + 1))",
+    "true"
+)]
+#[case("self.l.exists(i, v, v.nope == 1)", "no such overload")]
+#[case(
+    "self.l.all(i, 'v', true)",
+    "ERROR: <input>:1:15: Syntax error: argument must be a simple name\n | self.l.all(i, 'v', true)\n | ..............^"
+)]
+#[case(
+    "self.many.all(a, b, self.many.all(c, d, b == d))",
+    "operation cancelled: actual cost limit exceeded"
+)]
+#[case(
+    "sets.contains(self.l, ['a', 'b']) && !sets.contains(self.l, ['x']) && sets.contains([], [])",
+    "true"
+)]
+#[case(
+    "sets.equivalent(self.l, ['a', 'b', 'c', 'a']) && !sets.equivalent(['a'], self.l)",
+    "true"
+)]
+#[case("sets.intersects([1], [2, 1]) && !sets.intersects([1], [])", "true")]
+#[case(
+    "sets.equivalent(self.many, self.many)",
+    "operation cancelled: actual cost limit exceeded"
+)]
+#[case(
+    "semver('1.2.3').isLessThan(semver('1.10.0')) && semver('1.0.0').isGreaterThan(semver('1.0.0-rc.1'))",
+    "true"
+)]
+#[case(
+    "semver('1.0.0-alpha.2').compareTo(semver('1.0.0-alpha.10')) == -1 && semver('1.2.3+a').compareTo(semver('1.2.3+b')) == 0",
+    "true"
+)]
+#[case(
+    "semver('v01.2', true) == semver('1.2.0') && semver('1.2.3').minor() == 2",
+    "true"
+)]
+#[case(
+    "isSemver('1.2.3') && !isSemver('1.2') && isSemver('1.2', true) && !isSemver('v1', false)",
+    "true"
+)]
+#[case("semver('1.2').major() == 1", "No Major.Minor.Patch elements found")]
+#[case(
+    "semver('1.02.3').major() == 1",
+    "Minor number must not contain leading zeroes \"02\""
+)]
+#[case(
+    "semver('1.2.x').major() == 1",
+    "Invalid character(s) found in patch number \"x\""
+)]
+#[case("semver('1.2.3-').major() == 1", "Prerelease is empty")]
+#[case(
+    "semver('1.2-rc', true).major() == 1",
+    "short version cannot contain PreRelease/Build meta data"
+)]
+#[case(
+    "!format.dns1123Label().validate('a-b').hasValue() && format.dns1123Label().validate('A').hasValue()",
+    "true"
+)]
+#[case("format.dns1123Label().validate('a.b').value()[0]", "must not contain dots")]
+#[case("!format.dns1123LabelPrefix().validate('a-').hasValue()", "true")]
+#[case(
+    "format.named('uuid').value().validate('x').value()[0]",
+    "does not match the UUID format"
+)]
+#[case("format.named('nope').hasValue()", "false")]
+#[case(
+    "format.byte().validate('%').value() == ['invalid base64'] && format.date().validate('2020').value() == ['invalid date']",
+    "true"
+)]
+#[case(
+    "!format.qualifiedName().validate('a.b/c').hasValue() && !format.labelValue().validate('').hasValue()",
+    "true"
+)]
 #[case(
     "self.many.all(a, self.many.all(b, a == b))",
     "operation cancelled: actual cost limit exceeded"
@@ -130,6 +216,10 @@ use super::check::Type;
 #[case(
     "self.x > 'a'",
     "1:8: found no matching overload for '_>_' applied to '(int, string)'"
+)]
+#[case(
+    "math.abs(self.x) > 1",
+    "1:1: undeclared reference to 'math' (in container '')|1:9: undeclared reference to 'abs' (in container '')"
 )]
 #[case("foo(self.x)", "1:4: undeclared reference to 'foo' (in container '')")]
 #[case("self.s.nope()", "1:12: undeclared reference to 'nope' (in container '')")]
@@ -196,10 +286,11 @@ fn a_problem_shows_its_line() {
 }
 
 #[rstest]
-#[case("sets.contains(self.l, ['a'])", Some("sets"))]
-#[case("!format.dns1123Label().validate(self.s).hasValue()", Some("format"))]
-#[case("self.l.all(i, v, v != '' && i < 3)", Some("comprehensions of two variables"))]
-#[case("isSemver(self.s)", Some("semver"))]
+#[case("authorizer.path('/healthz').check('get').allowed()", Some("authorizer"))]
+#[case(
+    "self.l.transformMap(i, v, v).size() == 3",
+    Some("maps constructed of two variables")
+)]
 #[case("self.l.all(v, v != '') && '%s'.format([self.s]) == self.s", None)]
 fn what_is_not_there_is_taken(#[case] source: &str, #[case] missing: Option<&str>) {
     let expression = Expression::parse(source).unwrap();

@@ -141,6 +141,40 @@ pub(super) fn parts<'v>(schema: Option<&Schema>, value: &'v Value) -> Parts<'v> 
     }
 }
 
+/// Returns the paths of the parts of a value that can only be replaced as a whole: `.spec.selector`.
+pub(super) fn atomic(schema: Option<&Schema>, value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    collect_atomic(schema, value, "", &mut found);
+    found
+}
+
+fn collect_atomic(schema: Option<&Schema>, value: &Value, path: &str, found: &mut Vec<String>) {
+    if !path.is_empty() && matches!(value, Value::Object(_) | Value::Array(_)) {
+        let whole = matches!(parts(schema, value), Parts::Leaf);
+        // What has no schema has no parts that are known to be atomic.
+        if whole && schema.is_some_and(|schema| schema.shape() != Shape::Anything) {
+            found.push(path.to_owned());
+        }
+    }
+    match value {
+        Value::Object(entries) => {
+            for (name, value) in entries {
+                let below = schema.and_then(|schema| schema.field(name));
+                if below.is_some() {
+                    collect_atomic(below, value, &format!("{path}.{name}"), found);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let below = schema.and_then(Schema::items);
+            for (nth, item) in items.iter().enumerate() {
+                collect_atomic(below, item, &format!("{path}[{nth}]"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// Returns the path element of an item by its keys, `k:{"name":"c"}`; an absent key has its default.
 fn key_element(schema: Option<&Schema>, item: &Value) -> String {
     let mut keys = Map::new();

@@ -23,6 +23,14 @@ pub(super) fn check(schema: Option<&Schema>, config: &Value) -> Result<(), Vec<S
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
+/// The errors as one text.
+pub(super) fn joined(faults: &[String]) -> String {
+    match faults {
+        [one] => one.clone(),
+        several => format!("errors:\n  {}", several.join("\n  ")),
+    }
+}
+
 fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
     if value.is_null() {
         return;

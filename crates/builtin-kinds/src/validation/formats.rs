@@ -190,7 +190,7 @@ fn too_long(text: &str, longest: usize, version: Version) -> Option<String> {
 }
 
 /// Returns the errors of a label key: a name, optionally with a DNS prefix.
-pub(super) fn qualified_name(text: &str, version: Version) -> Vec<String> {
+pub(crate) fn qualified_name(text: &str, version: Version) -> Vec<String> {
     let mut why = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
     let name = match parts.as_slice() {
@@ -231,7 +231,7 @@ pub(super) fn qualified_name(text: &str, version: Version) -> Vec<String> {
 }
 
 /// Returns the errors of a label value.
-pub(super) fn label_value(text: &str, version: Version) -> Vec<String> {
+pub(crate) fn label_value(text: &str, version: Version) -> Vec<String> {
     let mut why: Vec<String> = too_long(text, 63, version).into_iter().collect();
     if !text.is_empty() && !has_word_form(text) {
         why.push(

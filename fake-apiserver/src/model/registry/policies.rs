@@ -1,36 +1,62 @@
-//! Admission by policies: each write of a client is held against the validating admission policies of this moment. It must not
-//! know how they are evaluated.
+//! Admission by policies: each write of a client is changed by the mutating admission policies of this moment, and held against
+//! the validating ones. It must not know how they are evaluated.
+//!
+//! Source: apiserver `pkg/admission/plugin/policy/{generic,mutating,validating}`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use apimachinery::selector::LabelSelector;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
+use builtin_kinds::admission_policy::mutating::{Denial, Mutations};
 use builtin_kinds::admission_policy::{GROUP, ParamQuery, Policies, Request};
 use builtin_kinds::scale::label_selector;
 use serde_json::{Value, json};
 
 use super::Writer;
+use super::webhooks::Asked;
 use crate::model::{Model, Objects};
+
+/// Which mutating policies are evaluated again, in a write.
+#[derive(Debug, Default)]
+pub(super) struct Reinvocation {
+    /// Those that ask for it, once the object changes.
+    waiting: BTreeSet<String>,
+    /// Those for which it did.
+    due: BTreeSet<String>,
+}
+
+impl Reinvocation {
+    /// Something else changed the object after the policies.
+    pub(super) fn changed(&mut self) {
+        self.due.append(&mut self.waiting);
+    }
+}
 
 impl Model {
     /// Returns the policies of this moment; `None`: there are none.
     fn admission_policies(&self) -> Option<Arc<Policies>> {
-        let objects = |plural: &str| {
-            let kind = self.catalog.find(GROUP, plural)?;
-            Some(self.objects(kind)).filter(|objects| !objects.is_empty())
-        };
-        let policies = objects("validatingadmissionpolicies")?;
-        let bindings = objects("validatingadmissionpolicybindings")?;
-        let json = |objects: &Objects| {
-            objects
-                .values()
-                .map(|object| object.json())
-                .collect::<Vec<Value>>()
-        };
+        let policies = self.some("validatingadmissionpolicies")?;
+        let bindings = self.some("validatingadmissionpolicybindings")?;
         Some(self.admission.of(&[policies, bindings], || {
-            Policies::new(&json(policies), &json(bindings))
+            Policies::new(&json_of(policies), &json_of(bindings))
         }))
+    }
+
+    /// Returns the mutating policies of this moment; `None`: there are none.
+    pub(super) fn mutations(&self) -> Option<Arc<Mutations>> {
+        let policies = self.some("mutatingadmissionpolicies")?;
+        let bindings = self.some("mutatingadmissionpolicybindings")?;
+        Some(self.mutations.of(&[policies, bindings], || {
+            Mutations::new(&json_of(policies), &json_of(bindings))
+        }))
+    }
+
+    /// Objects of a kind of the group, if there are some.
+    fn some(&self, plural: &str) -> Option<&Objects> {
+        let kind = self.catalog.find(GROUP, plural)?;
+        Some(self.objects(kind)).filter(|objects| !objects.is_empty())
     }
 
     fn params(&self, query: &ParamQuery<'_>, namespace: Option<&str>) -> Vec<Value> {
@@ -52,7 +78,96 @@ impl Model {
     }
 }
 
+fn json_of(objects: &Objects) -> Vec<Value> {
+    objects.values().map(|object| object.json()).collect()
+}
+
 impl Writer<'_> {
+    /// Changes a write as the mutating policies want; `None`: it stays as it is. `round`: 0, or 1 for the second evaluation of
+    /// those that ask for one.
+    ///
+    /// # Errors
+    /// 403: a policy fails, and that is a refusal; as for webhooks, where an object cannot be read back.
+    pub(super) fn mutate_by_policies(
+        &self,
+        asked: Asked<'_>,
+        round: u8,
+        again: &mut Reinvocation,
+    ) -> Result<Option<Value>, Status> {
+        let Some(mutations) = self.model.mutations().filter(|_| self.asker.is_some()) else {
+            return Ok(None);
+        };
+        let params = |query: &ParamQuery<'_>| self.model.params(query, self.collection.namespace.as_deref());
+        let mut object = asked.object.cloned();
+        let (mut denials, mut evaluated) = (Vec::new(), false);
+        for policy in mutations.of(&self.kind) {
+            // What the policies before it made of the object is not matched again.
+            let Some(shown) =
+                self.shown_as(asked, |request, equivalents| policy.selects(request, equivalents))?
+            else {
+                continue;
+            };
+            let (invocations, unconfigured) = policy.invocations(&shown.request(asked), &params);
+            denials.extend(unconfigured);
+            for invocation in &invocations {
+                let before = object.clone();
+                let current = self.shown_in(asked.of(before.as_ref()), shown.kind())?;
+                let key = invocation.key();
+                match invocation.conditions_hold(&current.request(asked.of(before.as_ref()))) {
+                    Ok(true) if round == 0 || again.due.contains(&key) => {}
+                    Ok(_) => continue,
+                    Err(denial) => {
+                        denials.push(denial);
+                        continue;
+                    }
+                }
+                for nth in 0..invocation.mutations() {
+                    let current = self.shown_in(asked.of(object.as_ref()), shown.kind())?;
+                    let request = current.request(asked.of(object.as_ref()));
+                    match invocation.mutated(nth, &request, self.model.version) {
+                        Ok(None) => {}
+                        Ok(Some(mutated)) => {
+                            evaluated = true;
+                            if request.object != Some(&mutated) {
+                                let now = asked.of(object.as_ref());
+                                object = Some(self.read_back(&current, mutated, now)?);
+                            }
+                        }
+                        Err(denial) => denials.push(denial),
+                    }
+                }
+                if object != before {
+                    again.changed();
+                }
+                if invocation.is_reinvoked() {
+                    again.waiting.insert(key);
+                }
+            }
+        }
+        if let Some(status) = self.denied(asked.name, &denials) {
+            return Err(status);
+        }
+        // As in apiserver: a mutation that changes nothing counts, and for its own policy too.
+        if evaluated {
+            again.changed();
+        }
+        let changed = object.as_ref() != asked.object;
+        Ok(object.filter(|_| changed))
+    }
+
+    /// The Status of the denials: message and reason are those of the first.
+    fn denied(&self, name: &str, denials: &[Denial]) -> Option<Status> {
+        let first = denials.first()?;
+        let causes = denials.iter().map(|denial| Cause {
+            message: denial.message.clone(),
+            ..Cause::default()
+        });
+        let mut status = Status::forbidden(&self.kind, name, "", causes.collect());
+        status.message.clone_from(&first.message);
+        first.reason.clone_into(&mut status.reason);
+        Some(status)
+    }
+
     /// Holds a write against the policies.
     ///
     /// # Errors

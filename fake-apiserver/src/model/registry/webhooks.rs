@@ -1,5 +1,5 @@
-//! Admission by webhooks: each write of a client is shown to those that select it, mutating ones first. It must not know how
-//! they are called.
+//! Admission by webhooks: each write of a client is shown to those that select it, mutating ones first, which come after the
+//! mutating policies. It must not know how they are called.
 //!
 //! Source: apiserver `pkg/admission/plugin/webhook`, `pkg/admission/reinvocation.go`, `endpoints/handlers/{create,update}.go`.
 
@@ -18,6 +18,7 @@ use builtin_kinds::crd::conversion::{self, Conversion};
 use builtin_kinds::{catalog, convert, ownership, scale, types};
 use serde_json::{Value, json};
 
+use super::policies::Reinvocation;
 use super::{Writer, parts, remove};
 use crate::model::Model;
 use crate::model::hooks::Reply;
@@ -30,6 +31,16 @@ pub(super) struct Asked<'a> {
     pub(super) old: Option<&'a Value>,
     pub(super) name: &'a str,
     pub(super) subresource: Option<Subresource>,
+}
+
+impl<'a> Asked<'a> {
+    /// The same write with this object.
+    pub(super) fn of<'o>(self, object: Option<&'o Value>) -> Asked<'o>
+    where
+        'a: 'o,
+    {
+        Asked { object, ..self }
+    }
 }
 
 impl Model {
@@ -62,9 +73,9 @@ pub(super) fn suspended() -> Status {
 }
 
 impl Writer<'_> {
-    /// Whether there are mutating webhooks.
+    /// Whether there are mutating policies or webhooks.
     pub(super) fn mutating(&self) -> bool {
-        self.asker.is_some() && self.model.hooks(true).is_some()
+        self.asker.is_some() && (self.model.mutations().is_some() || self.model.hooks(true).is_some())
     }
 
     /// Shows a new object to the mutating webhooks, and changes it as they want.
@@ -167,24 +178,29 @@ impl Writer<'_> {
         self.validate_by_hooks(asked)
     }
 
-    /// The object as the mutating webhooks want it; `None`: it stays as it is.
+    /// The object as the mutating policies and then the mutating webhooks want it; `None`: it stays as it is.
     fn mutated(&mut self, asked: Asked<'_>) -> Result<Option<Value>, Status> {
-        let Some(hooks) = self.model.hooks(true).filter(|_| self.asker.is_some()) else {
+        if !self.mutating() {
             return Ok(None);
-        };
+        }
+        let hooks = self.model.hooks(true);
+        let hooks: &[Hook] = hooks.as_ref().map_or(&[], |hooks| hooks.of(&self.kind));
         let mut object = asked.object.cloned();
         let mut changed = false;
         // Those to call again once an object changed, and those that it changed for.
         let (mut waiting, mut due) = (BTreeSet::new(), BTreeSet::new());
+        let mut policies = Reinvocation::default();
         for round in 0..2_u8 {
-            for (nth, hook) in hooks.of(&self.kind).iter().enumerate() {
+            let now = asked.of(object.as_ref());
+            if let Some(mutated) = self.mutate_by_policies(now, round, &mut policies)? {
+                (object, changed) = (Some(mutated), true);
+                due.append(&mut waiting);
+            }
+            for (nth, hook) in hooks.iter().enumerate() {
                 if round > 0 && !due.contains(&nth) {
                     continue;
                 }
-                let asked = Asked {
-                    object: object.as_ref(),
-                    ..asked
-                };
+                let asked = asked.of(object.as_ref());
                 let Some(shown) = self.shown_to(hook, asked)? else {
                     continue;
                 };
@@ -198,6 +214,7 @@ impl Writer<'_> {
                     if object.as_ref() != Some(&read) {
                         (object, changed) = (Some(read), true);
                         due.append(&mut waiting);
+                        policies.changed();
                     }
                 }
                 if hook.reinvoked {
@@ -255,8 +272,51 @@ impl Writer<'_> {
 
     /// The objects in the words that the webhook selects; `None`: it is not asked.
     fn shown_to(&self, hook: &Hook, asked: Asked<'_>) -> Result<Option<Shown>, Status> {
+        let Some(shown) = self.shown_as(asked, |request, equivalents| hook.selects(request, equivalents))?
+        else {
+            return Ok(None);
+        };
+        if !hook.conditions_hold(&shown.request(asked))? {
+            return Ok(None);
+        }
+        hook.check_dry_run(self.dry_run)?;
+        Ok(Some(shown))
+    }
+
+    /// The objects in the words of the kind that `selects` returns; `None`: they are not shown.
+    pub(super) fn shown_as(
+        &self,
+        asked: Asked<'_>,
+        selects: impl for<'e> Fn(&Request<'_>, &'e [KindRef]) -> Option<&'e KindRef>,
+    ) -> Result<Option<Shown>, Status> {
+        let own = self.requested_kind();
+        let equivalents = self.model.catalog.kinds().iter();
+        let equivalents = equivalents.filter(|kind| kind.storage() == own.storage());
+        let mut equivalents: Vec<KindRef> = equivalents.cloned().collect();
+        if !equivalents.contains(&own) {
+            equivalents.push(own);
+        }
+        let selected = selects(&self.as_asked(asked).request(asked), &equivalents);
+        selected.map(|kind| self.shown_in(asked, kind)).transpose()
+    }
+
+    /// The objects in the words of a kind.
+    pub(super) fn shown_in(&self, asked: Asked<'_>, kind: &KindRef) -> Result<Shown, Status> {
+        let mut shown = self.as_asked(asked);
+        for object in [&mut shown.object, &mut shown.old].into_iter().flatten() {
+            *object = match shown.part.is_some() {
+                true => scale::shown(&self.kind, object)?,
+                false => self.to_version(kind, object.take()),
+            };
+        }
+        shown.kind = kind.clone();
+        Ok(shown)
+    }
+
+    /// The objects in the words in which they are stored.
+    fn as_asked(&self, asked: Asked<'_>) -> Shown {
         let scaled = self.part == Some(Subresource::Scale);
-        let mut shown = Shown {
+        Shown {
             kind: self.requested_kind(),
             asked: self.requested_kind(),
             part: scaled.then(catalog::scale),
@@ -267,29 +327,7 @@ impl Writer<'_> {
             user: self.user(),
             options: self.options(asked),
             dry_run: self.dry_run,
-        };
-        let own = self.requested_kind();
-        let equivalents = self.model.catalog.kinds().iter();
-        let equivalents = equivalents.filter(|kind| kind.storage() == own.storage());
-        let mut equivalents: Vec<KindRef> = equivalents.cloned().collect();
-        if !equivalents.contains(&own) {
-            equivalents.push(own);
         }
-        let Some(kind) = hook.selects(&shown.request(asked), &equivalents) else {
-            return Ok(None);
-        };
-        for object in [&mut shown.object, &mut shown.old].into_iter().flatten() {
-            *object = match scaled {
-                true => scale::shown(&self.kind, object)?,
-                false => self.to_version(kind, object.take()),
-            };
-        }
-        shown.kind = kind.clone();
-        if !hook.conditions_hold(&shown.request(asked))? {
-            return Ok(None);
-        }
-        hook.check_dry_run(self.dry_run)?;
-        Ok(Some(shown))
     }
 
     /// The outcome of a review; `None`: it is waited for.
@@ -306,7 +344,7 @@ impl Writer<'_> {
     }
 
     /// Returns a patched object in the version in which it is stored, with defaults.
-    fn read_back(&self, shown: &Shown, patched: Value, asked: Asked<'_>) -> Result<Value, Status> {
+    pub(super) fn read_back(&self, shown: &Shown, patched: Value, asked: Asked<'_>) -> Result<Value, Status> {
         let kind = self.stored_kind();
         let before = asked.object.cloned().unwrap_or_default();
         if shown.part.is_some() {
@@ -430,8 +468,8 @@ impl Writer<'_> {
     }
 }
 
-/// A write in the words that a webhook is shown.
-struct Shown {
+/// A write in the words that a webhook or a mutating policy is shown.
+pub(super) struct Shown {
     kind: KindRef,
     /// Kind of the request.
     asked: KindRef,
@@ -447,7 +485,12 @@ struct Shown {
 }
 
 impl Shown {
-    fn request<'a>(&'a self, asked: Asked<'a>) -> Request<'a> {
+    /// Kind in whose words the objects are.
+    pub(super) fn kind(&self) -> &KindRef {
+        &self.kind
+    }
+
+    pub(super) fn request<'a>(&'a self, asked: Asked<'a>) -> Request<'a> {
         Request {
             operation: match (asked.object, asked.old) {
                 (Some(_), None) => "CREATE",

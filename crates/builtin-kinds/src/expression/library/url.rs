@@ -10,7 +10,7 @@ use super::{Declared, opaque, refused};
 use crate::expression::Fields;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Url {
+pub(super) struct Url {
     scheme: String,
     /// With its port.
     host: String,
@@ -34,7 +34,7 @@ pub(super) fn declare(env: &mut Env) -> Declared {
     cel::add_member_overload!(env, fn get_query: (Url) -> Fields)
 }
 
-fn read(text: &str) -> Option<Url> {
+pub(super) fn read(text: &str) -> Option<Url> {
     let readable = !text.is_empty() && text.bytes().all(|byte| byte > b' ' && byte != 0x7f);
     let (text, query) = text.split_once('?').unwrap_or((text, ""));
     let url = match text.split_once(':') {

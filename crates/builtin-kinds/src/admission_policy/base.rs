@@ -1,0 +1,158 @@
+//! What validating and mutating policies have in common: constraints, conditions, variables, bindings and their parameters.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::variables::Variables;
+use super::{Compiled, Matching, ParamQuery, Request};
+use crate::expression::{self, Answer, Failure, Object};
+use crate::size;
+
+/// Why a binding without parameters refuses a request.
+pub(super) const NO_PARAMS: &str = "failed to configure binding: no params found for policy binding with `Deny` \
+                                    parameterNotFoundAction";
+
+/// A policy with its bindings.
+#[derive(Debug)]
+pub(super) struct Base {
+    pub(super) name: String,
+    pub(super) matching: Matching,
+    pub(super) conditions: Vec<Compiled>,
+    variables: Arc<[(String, Compiled)]>,
+    /// Whether an error is a refusal (`failurePolicy: Fail`).
+    pub(super) fails: bool,
+    param_kind: Option<(String, String)>,
+    pub(super) bindings: Vec<Binding>,
+}
+
+#[derive(Debug)]
+pub(super) struct Binding {
+    pub(super) name: String,
+    pub(super) matching: Matching,
+    actions: Vec<String>,
+    /// `spec.paramRef`.
+    params: Value,
+}
+
+impl Base {
+    pub(super) fn read(policy: &Value, bindings: &[Value]) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (name, spec) = (text(&policy["metadata"]["name"]), &policy["spec"]);
+        let list = |field: &str| spec[field].as_array().into_iter().flatten();
+        Self {
+            matching: Matching::read(&spec["matchConstraints"]),
+            conditions: list("matchConditions")
+                .map(|condition| Compiled::new(&condition["expression"]))
+                .collect(),
+            variables: list("variables")
+                .map(|variable| (text(&variable["name"]), Compiled::new(&variable["expression"])))
+                .collect(),
+            fails: spec["failurePolicy"] != "Ignore",
+            param_kind: spec["paramKind"].is_object().then(|| {
+                let of = &spec["paramKind"];
+                (text(&of["apiVersion"]), text(&of["kind"]))
+            }),
+            bindings: bindings
+                .iter()
+                .filter(|binding| binding["spec"]["policyName"] == *name)
+                .map(Binding::read)
+                .collect(),
+            name,
+        }
+    }
+
+    /// The parameters that a binding selects, of which each is an evaluation; `None`: an evaluation without parameters.
+    ///
+    /// # Errors
+    /// There are none, and that is an error.
+    pub(super) fn params(
+        &self,
+        binding: &Binding,
+        find: &dyn Fn(&ParamQuery<'_>) -> Vec<Value>,
+    ) -> Result<Vec<Option<Value>>, &'static str> {
+        let Some((api_version, kind)) = self.param_kind.as_ref().filter(|_| binding.params.is_object())
+        else {
+            return Ok(vec![None]);
+        };
+        let found = find(&ParamQuery {
+            api_version,
+            kind,
+            name: binding.params["name"].as_str().unwrap_or_default(),
+            namespace: binding.params["namespace"].as_str(),
+            selector: &binding.params["selector"],
+        });
+        match found.is_empty() && binding.params["parameterNotFoundAction"] == "Deny" {
+            true => Err(NO_PARAMS),
+            false => Ok(found.into_iter().map(Some).collect()),
+        }
+    }
+
+    pub(super) fn scope(&self, request: &Request<'_>, params: Option<&Value>) -> Scope {
+        let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
+        let mut known = vec![
+            ("object", value(request.object)),
+            ("oldObject", value(request.old)),
+            ("request", expression::untyped(&request.as_json())),
+            ("namespaceObject", value(request.namespace_object)),
+        ];
+        if self.param_kind.is_some() {
+            known.push(("params", value(params)));
+        }
+        let bytes = [request.object, request.old, params].into_iter().flatten();
+        let size = bytes.map(size::json_bytes).sum();
+        let known: Arc<[(&'static str, Object)]> = known.into();
+        Scope {
+            variables: Variables::new(Arc::clone(&self.variables), Arc::clone(&known), size),
+            known,
+            size,
+        }
+    }
+}
+
+impl Binding {
+    fn read(binding: &Value) -> Self {
+        let spec = &binding["spec"];
+        let actions = spec["validationActions"].as_array().into_iter().flatten();
+        Self {
+            name: binding["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            matching: Matching::read(&spec["matchResources"]),
+            actions: actions.filter_map(Value::as_str).map(str::to_owned).collect(),
+            params: spec["paramRef"].clone(),
+        }
+    }
+
+    pub(super) fn has(&self, action: &str) -> bool {
+        self.actions.iter().any(|known| known == action)
+    }
+}
+
+/// The variables of a request.
+pub(super) struct Scope {
+    known: Arc<[(&'static str, Object)]>,
+    variables: Variables,
+    size: usize,
+}
+
+impl Scope {
+    pub(super) fn evaluate(&self, compiled: &Compiled) -> Result<Answer, Failure> {
+        compiled.evaluate(self.all(), self.size, &mut 0)
+    }
+
+    /// As [`Scope::evaluate`], with a result of any type.
+    pub(super) fn value(&self, compiled: &Compiled) -> Result<Object, Failure> {
+        match &compiled.expression {
+            Some(expression) => expression.value(self.all(), self.size, &mut 0),
+            None => Err(Failure::Error("the expression does not compile".to_owned())),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&'static str, Object)> + use<> {
+        let variables: Object = Box::new(self.variables.clone());
+        let known: Vec<(&'static str, Object)> = self.known.iter().cloned().collect();
+        known.into_iter().chain([("variables", variables)])
+    }
+}

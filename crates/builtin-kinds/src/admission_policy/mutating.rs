@@ -1,0 +1,273 @@
+//! Mutating admission policies: how they want the object of a request to be changed.
+//!
+//! A pure evaluator: policies, bindings and a request in, objects and refusals out. It must not know storage or HTTP, nor how
+//! an object is read back after a mutation.
+//!
+//! Its texts are read from source, not recorded. Source: "Mutating Admission Policy", KEP-3962; apiserver
+//! `pkg/admission/plugin/policy/mutating`, `pkg/cel/mutation`.
+
+use apimachinery::Version;
+use apimachinery::kind::{ApiResource, KindRef};
+use json_patch::{Patch, PatchErrorKind};
+use serde_json::{Value, json};
+
+use super::base::{Base, Binding};
+use super::{Compiled, GROUP, ParamQuery, Request};
+use crate::expression::{self, Answer, Failure};
+use crate::ownership::Ownership;
+
+/// All mutating policies with their bindings, in the order of their names.
+#[derive(Debug, Default)]
+pub struct Mutations(Vec<MutatingPolicy>);
+
+/// A policy with its bindings.
+#[derive(Debug)]
+pub struct MutatingPolicy {
+    base: Base,
+    mutations: Vec<Mutation>,
+    /// Whether it is evaluated again after something else changed the object (`reinvocationPolicy: IfNeeded`).
+    reinvoked: bool,
+}
+
+#[derive(Debug)]
+enum Mutation {
+    /// The expression constructs the object that is merged, as by server-side apply.
+    Apply(Compiled),
+    /// The expression constructs the operations of a JSON Patch.
+    Patch(Compiled),
+}
+
+/// A policy with one of its bindings and, if the binding has some, one of its parameters.
+#[derive(Debug)]
+pub struct Invocation<'a> {
+    policy: &'a MutatingPolicy,
+    binding: &'a Binding,
+    params: Option<Value>,
+}
+
+/// Why a policy refuses a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// Message, with the names of policy and binding.
+    pub message: String,
+    /// Reason of the Status; its code is 403 whatever the reason.
+    pub reason: &'static str,
+}
+
+impl Mutations {
+    /// Reads policies and bindings.
+    pub fn new(policies: &[Value], bindings: &[Value]) -> Self {
+        let policies = policies.iter().map(|policy| {
+            let mutations = policy["spec"]["mutations"].as_array().into_iter().flatten();
+            MutatingPolicy {
+                base: Base::read(policy, bindings),
+                mutations: mutations.map(Mutation::read).collect(),
+                reinvoked: policy["spec"]["reinvocationPolicy"] == "IfNeeded",
+            }
+        });
+        Self(
+            policies
+                .filter(|policy| !policy.base.bindings.is_empty())
+                .collect(),
+        )
+    }
+
+    /// The policies that writes of this kind are shown to; none for the policies themselves.
+    pub fn of(&self, kind: &ApiResource) -> &[MutatingPolicy] {
+        match kind.group == GROUP {
+            true => &[],
+            false => &self.0,
+        }
+    }
+}
+
+impl Mutation {
+    fn read(json: &Value) -> Self {
+        match json["patchType"] == "JSONPatch" {
+            true => Self::Patch(Compiled::new(&json["jsonPatch"]["expression"])),
+            false => Self::Apply(Compiled::new(&json["applyConfiguration"]["expression"])),
+        }
+    }
+}
+
+impl MutatingPolicy {
+    /// Returns the kind in whose words the policy is shown a request; `None`: it is not shown it. `equivalents`: other kinds
+    /// that show the same objects.
+    pub fn selects<'k>(&self, request: &Request<'_>, equivalents: &'k [KindRef]) -> Option<&'k KindRef> {
+        self.base.matching.included(request, equivalents)
+    }
+
+    /// What is to be evaluated for a request, or why it cannot be. `params` finds objects.
+    pub fn invocations(
+        &self,
+        request: &Request<'_>,
+        params: &dyn Fn(&ParamQuery<'_>) -> Vec<Value>,
+    ) -> (Vec<Invocation<'_>>, Vec<Denial>) {
+        let (mut invocations, mut denials) = (Vec::new(), Vec::new());
+        for binding in &self.base.bindings {
+            if !binding.matching.matches(request) {
+                continue;
+            }
+            let invocation = |params| Invocation {
+                policy: self,
+                binding,
+                params,
+            };
+            match self.base.params(binding, params) {
+                Ok(params) => invocations.extend(params.into_iter().map(invocation)),
+                Err(why) => denials.extend(invocation(None).denial(why, "Forbidden")),
+            }
+        }
+        (invocations, denials)
+    }
+}
+
+impl Invocation<'_> {
+    /// What it is told apart by when it is evaluated again.
+    pub fn key(&self) -> String {
+        let params = self.params.as_ref().map(|params| {
+            let of = |field: &str| params["metadata"][field].as_str().unwrap_or_default();
+            format!("{}/{}", of("namespace"), of("name"))
+        });
+        let (policy, binding) = (&self.policy.base.name, &self.binding.name);
+        format!("{policy}/{binding}/{}", params.unwrap_or_default())
+    }
+
+    /// Whether it is evaluated again after something else changed the object.
+    pub fn is_reinvoked(&self) -> bool {
+        self.policy.reinvoked
+    }
+
+    /// How many mutations it has.
+    pub fn mutations(&self) -> usize {
+        self.policy.mutations.len()
+    }
+
+    /// Whether the match conditions hold. An error that is not a refusal leaves the object as it is.
+    ///
+    /// # Errors
+    /// An evaluation fails, and that is a refusal.
+    pub fn conditions_hold(&self, request: &Request<'_>) -> Result<bool, Denial> {
+        let scope = self.policy.base.scope(request, self.params.as_ref());
+        let mut errors = Vec::new();
+        for condition in &self.policy.base.conditions {
+            match scope.evaluate(condition) {
+                Ok(Answer::Bool(false)) => return Ok(false),
+                Ok(Answer::Bool(true) | Answer::Text(_) | Answer::Other) => {}
+                Err(failure) => errors.push(resulted(condition, &failure)),
+            }
+        }
+        let why = match errors.as_slice() {
+            [] => return Ok(true),
+            [error] => error.clone(),
+            errors => format!("[{}]", errors.join(", ")),
+        };
+        self.denial(&why, "Invalid").map_or(Ok(false), Err)
+    }
+
+    /// The object after a mutation, which may have changed nothing; `None`: it failed, and that is ignored.
+    ///
+    /// # Errors
+    /// The mutation fails, and that is a refusal.
+    pub fn mutated(
+        &self,
+        nth: usize,
+        request: &Request<'_>,
+        version: Version,
+    ) -> Result<Option<Value>, Denial> {
+        let (Some(object), Some(mutation)) = (request.object, self.policy.mutations.get(nth)) else {
+            return Ok(None);
+        };
+        let changed = match mutation {
+            Mutation::Apply(expression) | Mutation::Patch(expression) if expression.is_unsupported() => {
+                return Ok(None);
+            }
+            Mutation::Apply(expression) => self.applied(expression, object, request, version),
+            Mutation::Patch(expression) => self.patched(expression, object, request),
+        };
+        changed
+            .map(Some)
+            .or_else(|why| self.denial(&why, "Invalid").map_or(Ok(None), Err))
+    }
+
+    fn applied(
+        &self,
+        expression: &Compiled,
+        object: &Value,
+        request: &Request<'_>,
+        version: Version,
+    ) -> Result<Value, String> {
+        let scope = self.policy.base.scope(request, self.params.as_ref());
+        let value = scope
+            .value(expression)
+            .map_err(|failure| resulted(expression, &failure))?;
+        expression::check_constructed(value.as_ref()).map_err(|why| format!("type mismatch: {why}"))?;
+        let mut config = expression::to_json(value.as_ref())?;
+        if !config.is_object() {
+            let name = value.get_type().name();
+            return Err(format!(
+                "unsupported return type from ApplyConfiguration expression: {name}"
+            ));
+        }
+        let kind = request.part.unwrap_or(request.kind);
+        config["apiVersion"] = kind.api_version().into();
+        config["kind"] = (&*kind.kind).into();
+        let ownership = Ownership::new(kind, version, "", request.subresource, String::new());
+        let merged = ownership.merged(object, &config);
+        merged.map_err(|why| format!("error applying patch: {why}"))
+    }
+
+    fn patched(&self, expression: &Compiled, object: &Value, request: &Request<'_>) -> Result<Value, String> {
+        let scope = self.policy.base.scope(request, self.params.as_ref());
+        let value = scope
+            .value(expression)
+            .map_err(|failure| resulted(expression, &failure))?;
+        let mut operations = Vec::new();
+        for operation in expression::to_items(value.as_ref())
+            .ok_or("type mismatch: JSONPatchType.expression should evaluate to array")?
+        {
+            let operation = expression::constructed(operation.as_ref(), "JSONPatch").ok_or_else(|| {
+                "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch".to_owned()
+            })?;
+            let mut sent = json!({});
+            for (field, value) in operation {
+                if field == "value" {
+                    expression::check_constructed(value.as_ref())
+                        .map_err(|why| format!("type mismatch: {why}"))?;
+                }
+                sent[field] = expression::to_json(value.as_ref()).map_err(|why| {
+                    format!(
+                        "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
+                    )
+                })?;
+            }
+            operations.push(sent);
+        }
+        let patch: Patch =
+            serde_json::from_value(operations.into()).map_err(|why| format!("JSONPath: {why}"))?;
+        if fails_a_test(object, &patch) {
+            return Ok(object.clone());
+        }
+        let patched = crate::patch::by_operations(object.clone(), &patch);
+        patched.map_err(|why| format!("JSONPath: {why}"))
+    }
+
+    fn denial(&self, why: &str, reason: &'static str) -> Option<Denial> {
+        let (policy, binding) = (&self.policy.base.name, &self.binding.name);
+        self.policy.base.fails.then(|| Denial {
+            message: format!("policy '{policy}' with binding '{binding}' denied request: {why}"),
+            reason,
+        })
+    }
+}
+
+/// Whether a `test` of the patch fails: then it has no effect, and is no error.
+fn fails_a_test(object: &Value, patch: &Patch) -> bool {
+    let mut tried = object.clone();
+    let failed = json_patch::patch(&mut tried, patch).err();
+    failed.is_some_and(|error| matches!(error.kind, PatchErrorKind::TestFailed))
+}
+
+fn resulted(expression: &Compiled, failure: &Failure) -> String {
+    format!("expression '{}' resulted in error: {failure}", expression.text())
+}
