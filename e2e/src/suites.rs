@@ -43,7 +43,7 @@ pub enum Runner {
 }
 
 /// All suites, the quick ones first.
-pub const SUITES: [Suite; 9] = [
+pub const SUITES: [Suite; 10] = [
     Suite {
         name: "controller-runtime-client",
         module: "controller-runtime",
@@ -116,6 +116,14 @@ pub const SUITES: [Suite; 9] = [
         runner: Runner::Specs,
         beside: CLUSTER,
         about: "e2e specs of SIG API Machinery that need no container",
+    },
+    Suite {
+        name: "webhooks",
+        module: "kubernetes",
+        package: "./specs",
+        runner: Runner::Specs,
+        beside: CLUSTER,
+        about: "e2e specs of SIG API Machinery whose webhooks are served, by processes of this machine",
     },
     Suite {
         name: "other-sigs",

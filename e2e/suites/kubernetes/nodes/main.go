@@ -1,7 +1,7 @@
 // Command nodes stands in for kubelets: it registers two nodes and reports what kubelets would report of the pods bound to
 // them, without running anything. A pod runs and is ready; one whose containers are not restarted has succeeded, unless
 // they sleep; one that is being deleted is gone. It is for specs that need pods to get on, not for those that look into
-// containers.
+// containers. Containers with the webhook servers of the specs do run, as processes of this machine (servers.go).
 package main
 
 import (
@@ -25,6 +25,12 @@ import (
 )
 
 func main() {
+	if isServer(os.Args[1:]) {
+		if err := serve(os.Args[1:]); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	kubeconfig := flag.String("kubeconfig", "", "credentials of an administrator")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -50,11 +56,15 @@ func run(ctx context.Context, kubeconfig string) error {
 			return err
 		}
 	}
+	servers, err := newServers()
+	if err != nil {
+		return err
+	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods := factory.Core().V1().Pods().Informer()
 	each := func(object any) {
 		if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
-			if err := report(ctx, client, pod); err != nil && !gone(err) {
+			if err := handle(ctx, client, servers, pod); err != nil && !gone(err) {
 				fmt.Fprintf(os.Stderr, "nodes: %s/%s: %v\n", pod.Namespace, pod.Name, err)
 			}
 		}
@@ -62,6 +72,11 @@ func run(ctx context.Context, kubeconfig string) error {
 	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    each,
 		UpdateFunc: func(_, object any) { each(object) },
+		DeleteFunc: func(object any) {
+			if pod, ok := object.(*corev1.Pod); ok {
+				servers.stop(pod.UID)
+			}
+		},
 	}); err != nil {
 		return err
 	}
@@ -119,20 +134,27 @@ func sleeps(pod *corev1.Pod) bool {
 // addresses counts the addresses given to pods.
 var addresses atomic.Uint32
 
-func report(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
-	pods := client.CoreV1().Pods(pod.Namespace)
+func handle(ctx context.Context, client kubernetes.Interface, servers *servers, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
+		servers.stop(pod.UID)
 		now := int64(0)
-		return pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
+		return client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
 		})
 	}
 	if pod.Status.Phase != corev1.PodPending {
 		return nil
 	}
-	pod = pod.DeepCopy()
+	if isServer(pod.Spec.Containers[0].Args) {
+		servers.start(ctx, client, pod)
+		return nil
+	}
 	number := addresses.Add(1)
-	address := fmt.Sprintf("198.18.%d.%d", number>>8&0xff, number&0xff)
+	return report(ctx, client, pod, fmt.Sprintf("198.18.%d.%d", number>>8&0xff, number&0xff))
+}
+
+func report(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, address string) error {
+	pod = pod.DeepCopy()
 	started := metav1.Now()
 	status := &pod.Status
 	status.HostIP, status.HostIPs = "192.0.2.1", []corev1.HostIP{{IP: "192.0.2.1"}}
@@ -166,6 +188,6 @@ func report(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) e
 			ContainerID: "none://" + container.Name, State: state, Ready: up, Started: &up,
 		})
 	}
-	_, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	_, err := client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	return err
 }

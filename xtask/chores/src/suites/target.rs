@@ -26,8 +26,12 @@ impl Target {
     /// It does not start.
     pub(crate) fn start(fake: Option<&Path>, folder: &Path) -> Result<Self, String> {
         let Some(program) = fake else {
-            // As envtest: without kube-controller-manager no namespace has the service account that pods would need.
-            let flags = ["--disable-admission-plugins=ServiceAccount"];
+            // As envtest: without kube-controller-manager no namespace has the service account that pods would need. And nothing
+            // forwards cluster IPs, so services of webhooks are reached at their endpoints.
+            let flags = [
+                "--disable-admission-plugins=ServiceAccount",
+                "--enable-aggregator-routing",
+            ];
             let running =
                 oracle::Running::begin_with(oracle::NEWEST, &flags).map_err(|why| why.to_string())?;
             let kubeconfig = running.kubeconfig().map_err(|why| why.to_string())?;
