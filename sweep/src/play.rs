@@ -1,4 +1,4 @@
-//! Runs a scenario in `sim`, and judges it by the reports and by the wire alone.
+//! Runs a scenario in `sim`, and judges runs by the reports and by the wire alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -47,9 +47,17 @@ pub fn play(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Played
 
 /// Like [`play`]; `played` is called between the run and its judgement.
 pub fn play_and(scenario: &SharedScenario, client: &dyn Client, seed: u64, played: impl FnOnce()) -> Played {
-    let run = catch_unwind(AssertUnwindSafe(|| {
+    judged_run(scenario, || {
         let records = drive::sim(scenario, client, seed).records;
         played();
+        records
+    })
+}
+
+/// Judges the trace that `run` returns. A panic of `run` or of a judge is a finding too.
+pub(crate) fn judged_run(scenario: &Scenario, run: impl FnOnce() -> Vec<Record>) -> Played {
+    let run = catch_unwind(AssertUnwindSafe(|| {
+        let records = run();
         let found = judged(scenario, &records);
         Played { records, found }
     }));

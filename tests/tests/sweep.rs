@@ -3,19 +3,26 @@
 //! `cargo xtask sweep` runs more seeds.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use adapter_watcher::WatcherClient;
 use conformance::client::Client;
 use rstest::rstest;
 use sweep::result::{Mismatch, Sweep};
 use sweep::run::{Plan, Shard, run};
-use sweep::{Profile, play};
+use sweep::{Profile, parity, play};
 use tests::reference::{Mistake, Reference};
 
 /// Number of seeds per profile for our watcher.
 const SEEDS: u64 = 200;
 
+/// Number of short seeds that are run over sockets too: these take real time.
+const SHORT_SEEDS: u64 = 12;
+
 static RIGHT: Reference = Reference { mistake: None };
+static RELISTS_FROM_ZERO: Reference = Reference {
+    mistake: Some(Mistake::RelistsFromZero),
+};
 
 fn plan<'a>(client: &'a dyn Client, profile: Profile, seeds: u64) -> Plan<'a> {
     Plan {
@@ -49,6 +56,53 @@ fn a_right_client_is_never_flagged(
 ) {
     let sweep = swept(&plan(client, profile, seeds));
     assert_eq!((sweep.played, sweep.flagged), (seeds, 0), "{:#?}", sweep.causes);
+}
+
+/// Seeds of little virtual time have the same verdict over sockets. `cargo xtask sweep live` compares more.
+#[rstest]
+#[case::honest(Profile::Honest, &WatcherClient)]
+#[case::lies(Profile::Lies, &WatcherClient)]
+#[case::mistake(Profile::Honest, &RELISTS_FROM_ZERO)]
+fn verdicts_are_the_same_over_sockets(#[case] profile: Profile, #[case] client: &dyn Client) {
+    let parity = parity::run(&short(profile, client, client), &|_| {});
+    assert_eq!(
+        (parity.compared, parity.differences),
+        (SHORT_SEEDS, Vec::new()),
+        "{:#?}",
+        parity.flagged
+    );
+    let is_right = client.name() == WatcherClient.name();
+    assert_eq!(parity.flagged.is_empty(), is_right, "{:#?}", parity.flagged);
+}
+
+/// A client that is wrong over sockets only is found, and so is one that is wrong in `sim` only.
+#[rstest]
+#[case(&RIGHT, &RELISTS_FROM_ZERO)]
+#[case(&RELISTS_FROM_ZERO, &RIGHT)]
+fn a_different_verdict_over_sockets_is_found(#[case] sim: &dyn Client, #[case] live: &dyn Client) {
+    let parity = parity::run(&short(Profile::Honest, sim, live), &|_| {});
+    let differs = |difference: &parity::Difference| difference.sim.is_some() != difference.live.is_some();
+    assert!(
+        !parity.differences.is_empty() && parity.differences.iter().all(differs),
+        "{:#?}",
+        parity.differences
+    );
+}
+
+fn short<'a>(
+    profile: Profile,
+    client: &'a dyn Client,
+    client_over_sockets: &'a dyn Client,
+) -> parity::Plan<'a> {
+    parity::Plan {
+        client,
+        client_over_sockets,
+        profile,
+        first: 0,
+        seeds: SHORT_SEEDS,
+        longest: Duration::from_secs(2),
+        jobs: 8,
+    }
 }
 
 /// Each of these mistakes is found within 60 seeds and shrunk to a few lines that still fail for the same reason,

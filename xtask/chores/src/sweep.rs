@@ -21,8 +21,11 @@ use sweep::result::Sweep;
 use sweep::run::{Plan, Progress, Shard, Times};
 use sweep::{Draft, Profile, play, report, run};
 
+use self::live::Live;
 use crate::cargo;
 use crate::clients::{self, USAGE};
+
+mod live;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -78,6 +81,8 @@ enum What {
         #[arg(long, default_value_t = 0, value_name = "N")]
         seed: u64,
     },
+    /// Play short seeds in virtual time and over sockets, and compare the verdicts.
+    Live(Live),
     /// Print the scenario of a seed.
     Show {
         /// Seed.
@@ -209,6 +214,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             out(&Draft::of(*seed, profile.value()).to_string());
             Ok(0)
         }
+        Some(What::Live(live)) => live::compare(live),
         None if cfg!(debug_assertions) && !arguments.options.debug => optimized(),
         None => sweep(&arguments.options),
     };

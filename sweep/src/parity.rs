@@ -1,0 +1,180 @@
+//! Compares the verdicts of random scenarios in `sim` and over sockets.
+//!
+//! Real time does not jump: only scenarios whose run in `sim` takes little virtual time are run over sockets. The run
+//! decides that, not the generator, so that a seed stays the same scenario. Traces differ in times, chunks and the
+//! order of unrelated events; the cause of the verdict must not.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use conformance::client::Client;
+use conformance::drive;
+use conformance::drive::live::{LiveError, live_against};
+use fake_apiserver::record::{Record, RunEnd, What};
+use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::server::{Limits, Server};
+
+use crate::cause::Cause;
+use crate::generate::{Draft, Profile};
+use crate::play::{Played, judged_run};
+
+/// Time limit of a step and of convergence in both drivers: the hours that random scenarios allow would be real ones.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Seeds per compared seed after which the search for short runs ends.
+const SEEDS_PER_SHORT_MAX: u64 = 1_000;
+
+/// Parameters of a comparison.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// The client under test, in `sim`.
+    pub client: &'a dyn Client,
+    /// The client under test, over sockets: the same one, unless a test shows that a difference is found.
+    pub client_over_sockets: &'a dyn Client,
+    /// Profile of the faults.
+    pub profile: Profile,
+    /// The first seed.
+    pub first: u64,
+    /// Number of seeds to compare.
+    pub seeds: u64,
+    /// Longest run in `sim`, in virtual time, that is run over sockets too. At most 30 s.
+    pub longest: Duration,
+    /// Number of runs over sockets at the same time.
+    pub jobs: usize,
+}
+
+/// Result of a comparison.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parity {
+    /// Number of seeds run in both drivers.
+    pub compared: u64,
+    /// Number of seeds whose run in `sim` took too long.
+    pub too_long: u64,
+    /// Number of seeds flagged in `sim`, of the compared ones, by cause.
+    pub flagged: BTreeMap<Cause, u64>,
+    /// Seeds with another verdict over sockets, in order.
+    pub differences: Vec<Difference>,
+}
+
+/// A seed whose verdicts differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The seed.
+    pub seed: u64,
+    /// Cause and sentence in `sim`; `None`: not flagged.
+    pub sim: Option<(Cause, String)>,
+    /// Cause and sentence over sockets; `None`: not flagged.
+    pub live: Option<(Cause, String)>,
+}
+
+/// A short run in `sim`.
+struct Short {
+    seed: u64,
+    scenario: SharedScenario,
+    sim: Option<(Cause, String)>,
+}
+
+/// Runs and compares the seeds of a plan. `progress` receives the number of compared seeds.
+pub fn run(plan: &Plan<'_>, progress: &(dyn Fn(u64) + Sync)) -> Parity {
+    let (short, too_long) = short_runs(plan);
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new((0, Vec::new()));
+    std::thread::scope(|threads| {
+        for _ in 0..plan.jobs.clamp(1, short.len().max(1)) {
+            threads.spawn(|| {
+                while let Some(short) = short.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let live = over_sockets(&short.scenario, plan.client_over_sockets, short.seed);
+                    let difference = difference(short, verdict(live));
+                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                    found.0 += 1;
+                    found.1.extend(difference);
+                    progress(found.0);
+                }
+            });
+        }
+    });
+    let (compared, mut differences) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    differences.sort_by_key(|difference| difference.seed);
+    let mut flagged = BTreeMap::new();
+    for (cause, _) in short.into_iter().filter_map(|short| short.sim) {
+        *flagged.entry(cause).or_default() += 1;
+    }
+    Parity {
+        compared,
+        too_long,
+        flagged,
+        differences,
+    }
+}
+
+/// Returns the first short runs, and how many were too long.
+fn short_runs(plan: &Plan<'_>) -> (Vec<Short>, u64) {
+    let (mut short, mut too_long) = (Vec::new(), 0);
+    let seeds = plan.first..plan.first + plan.seeds.saturating_mul(SEEDS_PER_SHORT_MAX);
+    for seed in seeds {
+        if short.len() as u64 == plan.seeds {
+            break;
+        }
+        let mut scenario = Draft::of(seed, plan.profile).scenario();
+        // A run that needs more time than this is too long anyway.
+        scenario.expect.within_ms = Some(u64::try_from(LIMIT.as_millis()).unwrap_or(u64::MAX));
+        let scenario = Arc::new(scenario);
+        let sim = judged_run(&scenario, || {
+            let server = Server::with_limits(Arc::clone(&scenario), seed, limits());
+            drive::sim::sim_against(server, &scenario, plan.client, seed).records
+        });
+        // A panic leaves no records, and is compared.
+        if sim.records.last().is_none_or(|last| last.at <= plan.longest) {
+            short.push(Short {
+                seed,
+                scenario,
+                sim: verdict(sim),
+            });
+        } else {
+            too_long += 1;
+        }
+    }
+    (short, too_long)
+}
+
+fn over_sockets(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Played {
+    judged_run(scenario, || {
+        let server = Server::with_limits(Arc::clone(scenario), seed, limits());
+        live_against(server, scenario, client, seed).map_or_else(not_begun, |run| run.records)
+    })
+}
+
+/// Returns the trace of a run that could not begin: the harness is at fault.
+fn not_begun(error: LiveError) -> Vec<Record> {
+    let message = error.to_string();
+    vec![Record {
+        seq: 0,
+        at: Duration::ZERO,
+        what: What::RunEnded(RunEnd::Harness { message }),
+    }]
+}
+
+/// Limits of both drivers: the defaults of `live` settle for 20 ms, in which less is found than in `sim`.
+fn limits() -> Limits {
+    Limits {
+        step: LIMIT,
+        convergence: LIMIT,
+        ..Limits::sim()
+    }
+}
+
+fn verdict(played: Played) -> Option<(Cause, String)> {
+    let first = played.found.into_iter().next();
+    first.map(|found| (found.cause, found.sentence))
+}
+
+fn difference(short: &Short, live: Option<(Cause, String)>) -> Option<Difference> {
+    let of = |verdict: &Option<(Cause, String)>| verdict.as_ref().map(|(cause, _)| cause.clone());
+    (of(&short.sim) != of(&live)).then(|| Difference {
+        seed: short.seed,
+        sim: short.sim.clone(),
+        live,
+    })
+}
