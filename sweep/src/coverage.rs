@@ -5,6 +5,7 @@
 
 mod decision;
 mod life;
+mod rare;
 mod reasons;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::generate::Draft;
 
 pub use self::decision::{ANSWERS, requests};
 pub use self::life::{INPUTS, PHASES};
+pub use self::rare::{Rare, find, rare};
 pub use self::reasons::unreached;
 
 /// Counts per cell of the tables: table, row, column.

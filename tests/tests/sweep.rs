@@ -8,6 +8,7 @@ use std::time::Duration;
 use adapter_watcher::WatcherClient;
 use conformance::client::Client;
 use rstest::rstest;
+use sweep::coverage::Rare;
 use sweep::result::{Mismatch, Sweep};
 use sweep::run::{Plan, Shard, run};
 use sweep::{Profile, parity, play};
@@ -210,5 +211,19 @@ fn coverage_is_counted() {
             sweep::coverage::times(table, row, column) > 0,
             "{row} {column} {table:#?}"
         );
+    }
+}
+
+/// Each rare cell is reached by the seed that is named for it, and by no other cell's.
+#[test]
+fn rare_cells_are_reached_by_their_seeds() {
+    let all = sweep::coverage::rare();
+    let reaches = |cell: &Rare, seed: u64| {
+        let name = (cell.table, cell.row, cell.column);
+        sweep::coverage::find(name, cell.profile, &WatcherClient, seed..seed + 1).is_some()
+    };
+    for (cell, next) in all.iter().zip(all.iter().cycle().skip(1)) {
+        assert!(reaches(cell, cell.seed), "{cell:?}");
+        assert!(!reaches(cell, next.seed), "{cell:?} {next:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::generate::{Action, Profile};
 
-use super::{ANSWERS, Coverage, INPUTS, PHASES, requests, times};
+use super::{ANSWERS, Coverage, INPUTS, PHASES, rare, requests, times};
 
 /// A cell that was never reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,8 @@ pub struct Unreached {
 /// Returns all cells that were never reached, in order.
 pub fn unreached(coverage: &Coverage, profile: Profile) -> Vec<Unreached> {
     let mut found = Vec::new();
-    let mut add = |table, row: &str, column: &str, why| {
+    let mut add = |table, row: &str, column: &str, why: Option<&'static str>| {
+        let why = why.or_else(|| rare::reason(profile, table, row, column));
         found.push(Unreached {
             table,
             row: row.to_owned(),

@@ -22,10 +22,12 @@ use sweep::run::{Plan, Progress, Shard, Times};
 use sweep::{Draft, Profile, play, report, run};
 
 use self::live::Live;
+use self::reach::Reach;
 use crate::cargo;
 use crate::clients::{self, USAGE};
 
 mod live;
+mod reach;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -83,6 +85,8 @@ enum What {
     },
     /// Play short seeds in virtual time and over sockets, and compare the verdicts.
     Live(Live),
+    /// Search for a seed that reaches a cell of the coverage tables.
+    Reach(Reach),
     /// Print the scenario of a seed.
     Show {
         /// Seed.
@@ -215,6 +219,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             Ok(0)
         }
         Some(What::Live(live)) => live::compare(live),
+        Some(What::Reach(cell)) => reach::find(cell),
         None if cfg!(debug_assertions) && !arguments.options.debug => optimized(),
         None => sweep(&arguments.options),
     };

@@ -1,0 +1,52 @@
+//! `cargo xtask sweep reach`: a seed for a cell that no long run has reached.
+
+use sweep::coverage;
+
+use super::{Chosen, NOTHING_PLAYED, Profiles, out};
+
+#[derive(clap::Args)]
+pub(super) struct Reach {
+    /// Table: inputs, decisions or faults.
+    #[arg(value_name = "TABLE", value_parser = ["inputs", "decisions", "faults"])]
+    table: String,
+    /// Row, as printed by --coverage.
+    #[arg(value_name = "ROW")]
+    row: String,
+    /// Column, as printed by --coverage.
+    #[arg(value_name = "COLUMN")]
+    column: String,
+    /// Number of seeds to search.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    seeds: u64,
+    /// First seed.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    first: u64,
+    /// Client that plays them.
+    #[arg(long, default_value = "watcher", value_name = "NAME")]
+    client: String,
+    /// How far the server can be believed.
+    #[arg(long, value_enum, default_value_t = Profiles::Honest)]
+    profile: Profiles,
+}
+
+/// Searches, prints the seed, and returns the exit code.
+pub(super) fn find(options: &Reach) -> Result<u8, String> {
+    let client = Chosen::by(&options.client)?;
+    let cell = (
+        options.table.as_str(),
+        options.row.as_str(),
+        options.column.as_str(),
+    );
+    let seeds = options.first..options.first + options.seeds;
+    let profile = options.profile.value();
+    Ok(match coverage::find(cell, profile, client.client(), seeds) {
+        Some(seed) => {
+            out(&format!("seed {seed}\n"));
+            0
+        }
+        None => {
+            out("no seed reaches it\n");
+            NOTHING_PLAYED
+        }
+    })
+}
