@@ -50,7 +50,7 @@ pub struct Plan<'a> {
 pub struct Parity {
     /// Number of seeds run in both drivers.
     pub compared: u64,
-    /// Number of seeds whose run in `sim` took too long.
+    /// Number of seeds whose run in `sim` took too long, or was a storm of requests.
     pub too_long: u64,
     /// Number of seeds flagged in `sim`, of the compared ones, by cause.
     pub flagged: BTreeMap<Cause, u64>,
@@ -123,7 +123,7 @@ fn short_runs(plan: &Plan<'_>) -> (Vec<Short>, u64) {
         let sim = judged_run(&scenario, || {
             let server = Server::with_limits(Arc::clone(&scenario), seed, limits());
             let mut records = drive::sim::sim_against(server, &scenario, plan.client, seed).records;
-            is_short = records.last().is_none_or(|last| last.at <= plan.longest);
+            is_short = records.last().is_none_or(|last| is_short_run(last, plan.longest));
             if !is_short {
                 // Thousands of requests in a row take seconds to judge.
                 records.clear();
@@ -141,6 +141,12 @@ fn short_runs(plan: &Plan<'_>) -> (Vec<Short>, u64) {
         });
     }
     (short, too_long)
+}
+
+/// Whether a run with this last record is played over sockets. A storm of requests takes no virtual time, and real time over
+/// sockets, in which steps come that `sim` does not reach.
+fn is_short_run(last: &Record, longest: Duration) -> bool {
+    last.at <= longest && !matches!(last.what, What::RunEnded(RunEnd::Runaway { .. }))
 }
 
 /// Bounds what waits for the client by real time. A run that needs more is too long anyway.
@@ -191,4 +197,24 @@ fn difference(short: &Short, live: Option<(Cause, String)>) -> Option<Difference
         sim: short.sim.clone(),
         live,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_runs_and_storms_of_requests_are_left_out() {
+        let is_short = |seconds: u64, end: RunEnd| {
+            let last = Record {
+                seq: 9,
+                at: Duration::from_secs(seconds),
+                what: What::RunEnded(end),
+            };
+            is_short_run(&last, Duration::from_secs(5))
+        };
+        assert!(is_short(5, RunEnd::Complete));
+        assert!(!is_short(6, RunEnd::Complete));
+        assert!(!is_short(1, RunEnd::Runaway { requests: 3_001 }));
+    }
 }
