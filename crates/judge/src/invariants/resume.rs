@@ -8,7 +8,7 @@ use ::trace::report::Report;
 use scenario::{ClientMode, Transport};
 
 use super::{Finding, Ground};
-use crate::trace::{Answer, Exchange, Moment, SentFrame, Snapshot, Trace, readable};
+use crate::trace::{Answer, End, Exchange, Moment, SentFrame, Snapshot, Trace, readable};
 use crate::words;
 
 /// Minimum time that clients wait on a silent stream before they give it up.
@@ -411,7 +411,13 @@ impl<'t, 'a> Standing<'t, 'a> {
             self.latest.push(version);
             self.latest_seq = Some(stream.asked.seq);
         }
-        let certain = stream.read_to_end() && !ground.trace.error_between(stream.asked.seq, self.until);
+        // A slow consumer reports an error later than its client met it.
+        let is_slow = ground.scenario.client.consumer_delay_ms > 0;
+        let until = if is_slow { u64::MAX } else { self.until };
+        let is_left = |end: End| may_have_given_up(ground, stream, end.at);
+        let certain = stream.read_to_end()
+            && !stream.end.is_some_and(is_left)
+            && !ground.trace.error_between(stream.asked.seq, until);
         for line in received(stream, self.from, self.until) {
             if certain && line.certain {
                 self.latest.clear();

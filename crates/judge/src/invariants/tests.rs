@@ -384,6 +384,42 @@ fn a_stream_may_be_given_up_as_it_ends(#[case] ms: u64, #[case] broken: &str) {
     assert_eq!(ids.join(" "), broken);
 }
 
+/// The same for an event that comes as the stream ends.
+#[rstest]
+#[case::after_a_silence(5000, "")]
+#[case::while_it_listened(4900, "INV-02")]
+fn an_event_may_be_unread_as_a_stream_ends(#[case] ms: u64, #[case] broken: &str) {
+    let mut s = watching();
+    s.after(ms).wrote("d", "12").added("d", "12").eof();
+    s.after(900).watch("11").added("d", "12").emit_apply("d", "12");
+    let records = end(s);
+    let mut scenario = scenario();
+    scenario.server.transport = Transport::TlsHttp2;
+    let found = violated(&scenario, &Trace::new(&records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids.join(" "), broken);
+}
+
+/// A slow consumer reports late that an event was rejected.
+#[rstest]
+#[case::slow(1, "")]
+#[case::prompt(0, "INV-02")]
+fn a_slow_consumer_may_reject_an_event(#[case] consumer_delay_ms: u64, #[case] broken: &str) {
+    let mut s = watching();
+    s.after(1).wrote("d", "12").added("d", "12").eof();
+    s.after(900)
+        .watch("11")
+        .added("d", "12")
+        .emit_error("another kind")
+        .emit_apply("d", "12");
+    let records = end(s);
+    let mut scenario = scenario();
+    scenario.client.consumer_delay_ms = consumer_delay_ms;
+    let found = violated(&scenario, &Trace::new(&records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    assert_eq!(ids.join(" "), broken);
+}
+
 /// A slow consumer reports late that a list was rejected.
 #[rstest]
 #[case::before_the_watch(true)]
