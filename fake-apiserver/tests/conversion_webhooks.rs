@@ -3,13 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test may fail it")]
 
+mod support;
+
 use std::time::Duration;
 
-use fake_apiserver::api::HttpRequest;
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Outcome, Output, Server};
 use serde_json::{Value, json};
+use support::request;
 
 const V1: &str = "/apis/example.com/v1/namespaces/default/hosts";
 const V2: &str = "/apis/example.com/v2/namespaces/default/hosts";
@@ -78,27 +80,9 @@ impl World {
 
     /// Code and body.
     fn ask(&mut self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let kind = match method {
-            "PATCH" => "application/merge-patch+json",
-            _ => "application/json",
-        };
         self.stream += 1;
         let stream = StreamId(self.stream);
-        let request = HttpRequest {
-            method: method.parse().unwrap(),
-            path: path.to_owned(),
-            query: query.to_owned(),
-            headers: http::HeaderMap::from_iter([(
-                http::header::CONTENT_TYPE,
-                http::HeaderValue::from_static(kind),
-            )]),
-            body: if body.is_null() {
-                Vec::new().into()
-            } else {
-                body.to_string().into()
-            },
-        };
+        let request = request(method, path, body);
         let conn = ConnId(1);
         self.hand_in(
             stream,

@@ -2,16 +2,18 @@
 //! What a single mutation makes of an object is tested with the evaluator, in `builtin_kinds::admission_policy`. No recording
 //! holds this: the texts are read from the source of Kubernetes 1.36.
 
+mod support;
+
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fake_apiserver::api::HttpRequest;
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{HookCall, Input, Outcome, Output, Server};
 use rstest::rstest;
 use serde_json::{Value, json};
+use support::request;
 
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings";
@@ -20,21 +22,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Status and body of the answer.
 fn ask(server: &mut Server, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    let kind = match method {
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let request = HttpRequest {
-        method: method.parse().expect("it is a method"),
-        path: path.to_owned(),
-        query: query.to_owned(),
-        headers: http::HeaderMap::from_iter([(
-            http::header::CONTENT_TYPE,
-            http::HeaderValue::from_static(kind),
-        )]),
-        body: body.to_string().into(),
-    };
+    let request = request(method, path, body);
     let input = Input::Request {
         stream: StreamId(1),
         conn: ConnId(1),

@@ -1,15 +1,18 @@
 //! Requests judged by roles and bindings, as they are at the moment of the request. What a single rule allows is tested
 //! with the evaluator, in `builtin_kinds::rbac`.
 
+mod support;
+
 use std::time::Duration;
 
+use fake_apiserver::api::User;
 use fake_apiserver::api::access::{AUTHENTICATED, Authorization};
-use fake_apiserver::api::{HttpRequest, User};
 use fake_apiserver::record::{ConnId, Replica, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Output, Server};
 use rstest::rstest;
 use serde_json::{Value, json};
+use support::request;
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -60,28 +63,12 @@ impl World {
         body: &Value,
         impersonated: &[(&'static str, &str)],
     ) -> (u16, Value) {
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let mut headers = http::HeaderMap::new();
-        let kind = match method {
-            "PATCH" => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        headers.insert("content-type", http::HeaderValue::from_static(kind));
+        let mut request = request(method, path, body);
         for (name, value) in impersonated {
-            headers.append(*name, value.parse().expect("names are ASCII"));
+            let value = value.parse().expect("names are ASCII");
+            request.headers.append(*name, value);
         }
         self.stream += 1;
-        let request = HttpRequest {
-            method: method.parse().expect("it is a method"),
-            path: path.to_owned(),
-            query: query.to_owned(),
-            headers,
-            body: if body.is_null() {
-                Vec::new().into()
-            } else {
-                body.to_string().into()
-            },
-        };
         let stream = StreamId(self.stream);
         self.server.handle(
             Duration::ZERO,

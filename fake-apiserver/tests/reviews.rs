@@ -1,15 +1,18 @@
 //! Reviews of tokens and rules, which no recording can hold: every server knows other tokens, and a real one names its
 //! rules in an order of its own. The rest is compared by the crate `fidelity`.
 
+mod support;
+
 use std::time::Duration;
 
 use fake_apiserver::api::access::{AccessSettings, Authorization};
-use fake_apiserver::api::{Access, HttpRequest, User};
+use fake_apiserver::api::{Access, User};
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Output, Server};
 use rstest::rstest;
 use serde_json::{Value, json};
+use support::request;
 
 const RULES: &str = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
 const ASKER: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
@@ -37,21 +40,11 @@ fn ask(
     (method, path): (&str, &str),
     body: &Value,
 ) -> (u16, Value) {
-    let mut headers = http::HeaderMap::new();
-    headers.insert("content-type", http::HeaderValue::from_static("application/json"));
+    let mut request = request(method, path, body);
     if !token.is_empty() {
-        headers.insert(
-            "authorization",
-            format!("Bearer {token}").parse().expect("tokens are ASCII"),
-        );
+        let value = format!("Bearer {token}").parse().expect("tokens are ASCII");
+        request.headers.insert("authorization", value);
     }
-    let request = HttpRequest {
-        method: method.parse().expect("it is a method"),
-        path: path.to_owned(),
-        query: String::new(),
-        headers,
-        body: body.to_string().into(),
-    };
     let (stream, conn) = (StreamId(1), ConnId(1));
     let input = Input::Request {
         stream,

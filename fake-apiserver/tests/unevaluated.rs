@@ -1,32 +1,21 @@
 //! Whoever stores an object that a real server would act on and the fake does not is warned. No recording can hold this:
 //! no real server sends these warnings, and comparisons leave them out.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fake_apiserver::api::HttpRequest;
 use fake_apiserver::model::unevaluated::{KINDS, PREFIX};
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Output, Server};
 use serde_json::{Value, json};
+use support::request;
 
 /// Status of the answer, and the warnings of the fake's own.
 fn ask(server: &mut Server, method: &str, path: &str, body: &Value) -> (u16, Vec<String>) {
-    let kind = match method {
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
-    let request = HttpRequest {
-        method: method.parse().expect("it is a method"),
-        path: path.to_owned(),
-        query: String::new(),
-        headers: http::HeaderMap::from_iter([(
-            http::header::CONTENT_TYPE,
-            http::HeaderValue::from_static(kind),
-        )]),
-        body: body.to_string().into(),
-    };
+    let request = request(method, path, body);
     let input = Input::Request {
         stream: StreamId(1),
         conn: ConnId(1),
