@@ -4,6 +4,8 @@
 //! A program is drawn from a seed, which is printed before it runs, and shrunk if it fails. Each wrong implementation
 //! is found by the same programs. `cargo test -p watcher --test combinators -- --ignored` runs 100,000.
 
+mod seeds;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -554,17 +556,10 @@ fn shrunk(mut program: Program, fails: impl Fn(&Program) -> bool) -> Program {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "seeds are printed before anything runs")]
 fn try_all(first: u64, cases: u64) {
-    println!("seeds {first} to {}", first + cases - 1);
-    for seed in first..first + cases {
-        let program = program(seed);
-        if run(&program, None).is_err() {
-            let program = shrunk(program, |program| run(program, None).is_err());
-            let why = run(&program, None).err();
-            panic!("seed {seed}: {}\n{program:#?}", why.unwrap_or_default());
-        }
-    }
+    let run = |program: &Program| run(program, None);
+    let small = |program| shrunk(program, |program| run(program).is_err());
+    seeds::try_all(first, cases, program, run, small);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! A program is drawn from a seed, which is printed before it runs, and shrunk if it fails. Each wrong implementation
 //! is found by the same programs. `cargo test -p watcher --test programs -- --ignored` runs 100,000.
 
+mod seeds;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 
@@ -437,17 +439,10 @@ fn shrunk(mut program: Vec<Step>, fails: impl Fn(&[Step]) -> bool) -> Vec<Step> 
     program
 }
 
-#[expect(clippy::print_stdout, reason = "seeds are printed before anything runs")]
 fn try_all(first: u64, cases: u64) {
-    println!("seeds {first} to {}", first + cases - 1);
-    for seed in first..first + cases {
-        let program = program(seed);
-        if run(&mut Real::new(), &program).is_err() {
-            let program = shrunk(program, |program| run(&mut Real::new(), program).is_err());
-            let why = run(&mut Real::new(), &program).err();
-            panic!("seed {seed}: {}\n{program:#?}", why.unwrap_or_default());
-        }
-    }
+    let run = |program: &[Step]| run(&mut Real::new(), program);
+    let small = |program| shrunk(program, |program| run(program).is_err());
+    seeds::try_all(first, cases, program, |program: &Vec<Step>| run(program), small);
 }
 
 #[test]
