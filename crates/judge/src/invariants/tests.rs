@@ -8,7 +8,7 @@ use ::trace::fault::Ending;
 use ::trace::record::{ConnId, FrameType, RunEnd, Side, StoreWrite, StreamId, Verb, What, WriteOp};
 use ::trace::report::Report;
 use rstest::rstest;
-use scenario::{ClientMode, Excuse, Place, Transport};
+use scenario::{ClientMode, Excuse, Place, Scenario, Transport};
 
 use super::*;
 use crate::trace::sample::{Sample, object, reported, scenario};
@@ -286,9 +286,7 @@ fn inv_15_and_non_numeric_versions(#[case] version: &str, #[case] broken: &str) 
         )],
     });
     let records = end(s);
-    let found = violated(&scenario(), &Trace::new(&records));
-    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
-    assert_eq!(ids.join(" "), broken);
+    assert_eq!(broken_by(&scenario(), &records), broken);
 }
 
 /// A client that follows one object knows it after the first item, and reports it again after a relist.
@@ -341,9 +339,7 @@ fn an_absent_object_may_be_reported_again(
     let mut scenario = scenario();
     scenario.client.consumer_delay_ms = consumer_delay_ms;
     scenario.client.mode = ClientMode::Object;
-    let found = violated(&scenario, &Trace::new(&records));
-    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
-    assert_eq!(ids.join(" "), broken);
+    assert_eq!(broken_by(&scenario, &records), broken);
 }
 
 /// A faulty server may send two objects to a client that watches one; such a client cannot report both.
@@ -369,6 +365,13 @@ fn one_object_of_two_may_be_reported(#[case] mode: ClientMode, #[case] accused: 
     );
 }
 
+/// The invariants that a trace breaks, as a row lists them.
+fn broken_by(scenario: &Scenario, records: &[::trace::record::Record]) -> String {
+    let found = violated(scenario, &Trace::new(records));
+    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
+    ids.join(" ")
+}
+
 /// If the server ends an HTTP/2 stream, the record does not show a client that leaves at the same instant.
 #[rstest]
 #[case::after_a_silence(5000, "")]
@@ -379,9 +382,7 @@ fn a_stream_may_be_given_up_as_it_ends(#[case] ms: u64, #[case] broken: &str) {
     let records = end(s);
     let mut scenario = scenario();
     scenario.server.transport = Transport::TlsHttp2;
-    let found = violated(&scenario, &Trace::new(&records));
-    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
-    assert_eq!(ids.join(" "), broken);
+    assert_eq!(broken_by(&scenario, &records), broken);
 }
 
 /// The same for an event that comes as the stream ends.
@@ -395,9 +396,7 @@ fn an_event_may_be_unread_as_a_stream_ends(#[case] ms: u64, #[case] broken: &str
     let records = end(s);
     let mut scenario = scenario();
     scenario.server.transport = Transport::TlsHttp2;
-    let found = violated(&scenario, &Trace::new(&records));
-    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
-    assert_eq!(ids.join(" "), broken);
+    assert_eq!(broken_by(&scenario, &records), broken);
 }
 
 /// A slow consumer reports late that an event was rejected.
@@ -415,9 +414,7 @@ fn a_slow_consumer_may_reject_an_event(#[case] consumer_delay_ms: u64, #[case] b
     let records = end(s);
     let mut scenario = scenario();
     scenario.client.consumer_delay_ms = consumer_delay_ms;
-    let found = violated(&scenario, &Trace::new(&records));
-    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
-    assert_eq!(ids.join(" "), broken);
+    assert_eq!(broken_by(&scenario, &records), broken);
 }
 
 /// A slow consumer reports late that a list was rejected.
@@ -464,9 +461,7 @@ fn a_restore_reuses_versions(#[case] held: &str, #[case] broken: &str) {
     d.content = Some(std::sync::Arc::new(state(held)));
     s.emit(Report::Apply(d));
     let records = end(s);
-    let found = violated(&scenario(), &Trace::new(&records));
-    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
-    assert_eq!(ids.join(" "), broken);
+    assert_eq!(broken_by(&scenario(), &records), broken);
 }
 
 /// Objects read at a version before a restore are compared with their state at that time.
@@ -482,9 +477,7 @@ fn selectors_are_checked_against_every_state_of_a_version(#[case] selected: bool
         .write("x", "u-x", "12", WriteOp::Create, false)
         .emit_delete("x", "12");
     let records = end(s);
-    let found = violated(&scenario(), &Trace::new(&records));
-    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
-    assert_eq!(ids.join(" "), broken);
+    assert_eq!(broken_by(&scenario(), &records), broken);
 }
 
 /// A list and the deletions after it may all be sent before the first of them is reported.
@@ -505,9 +498,7 @@ fn one_object_may_be_deleted_again_and_again(#[case] times: usize, #[case] broke
     let records = end(s);
     let mut scenario = scenario();
     scenario.client.mode = ClientMode::Object;
-    let found = violated(&scenario, &Trace::new(&records));
-    let ids: Vec<&str> = found.iter().map(|found| found.check.as_str()).collect();
-    assert_eq!(ids.join(" "), broken);
+    assert_eq!(broken_by(&scenario, &records), broken);
 }
 
 /// A restore undoes what a client has read: its cache is compared with the store of that time.
