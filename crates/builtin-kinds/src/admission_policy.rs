@@ -128,10 +128,6 @@ impl Compiled {
         }
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Whether it uses functions that are not there, so that its value means nothing.
     fn is_unsupported(&self) -> bool {
         let expression = self.expression.as_ref();
@@ -145,10 +141,52 @@ impl Compiled {
         size: usize,
         spent: &mut u64,
     ) -> Result<Answer, Failure> {
-        match &self.expression {
-            Some(expression) => expression.evaluate(variables, size, spent),
-            None => Err(Failure::Error("the expression does not compile".to_owned())),
+        self.parsed()?.evaluate(variables, size, spent)
+    }
+
+    /// As [`Expression::value`].
+    fn value(
+        &self,
+        variables: impl IntoIterator<Item = (&'static str, Object)>,
+        size: usize,
+        spent: &mut u64,
+    ) -> Result<Object, Failure> {
+        self.parsed()?.value(variables, size, spent)
+    }
+
+    /// Words for an evaluation that failed.
+    fn resulted(&self, failure: &Failure) -> String {
+        format!("expression '{}' resulted in error: {failure}", self.text)
+    }
+
+    fn parsed(&self) -> Result<&Expression, Failure> {
+        let expression = self.expression.as_ref();
+        expression.ok_or_else(|| Failure::Error("the expression does not compile".to_owned()))
+    }
+}
+
+/// Whether match conditions hold: one that is false decides, whatever fails before it.
+///
+/// Source: apiserver `pkg/admission/plugin/webhook/matchconditions`.
+///
+/// # Errors
+/// None is false, and the evaluation of these fails: their words.
+pub(crate) fn conditions_hold(
+    conditions: &[Compiled],
+    mut evaluate: impl FnMut(&Compiled) -> Result<Answer, Failure>,
+) -> Result<bool, String> {
+    let mut errors = Vec::new();
+    for condition in conditions {
+        match evaluate(condition) {
+            Ok(Answer::Bool(false)) => return Ok(false),
+            Ok(Answer::Bool(true) | Answer::Text(_) | Answer::Other) => {}
+            Err(failure) => errors.push(condition.resulted(&failure)),
         }
+    }
+    match errors.as_slice() {
+        [] => Ok(true),
+        [error] => Err(error.clone()),
+        errors => Err(format!("[{}]", errors.join(", "))),
     }
 }
 
@@ -251,12 +289,8 @@ impl Policy {
     }
 
     fn failed(&self, expression: &Compiled, failure: &Failure) -> Option<Fault> {
-        self.base.fails.then(|| {
-            Fault::unreasoned(format!(
-                "expression '{}' resulted in error: {failure}",
-                expression.text
-            ))
-        })
+        let fails = self.base.fails;
+        fails.then(|| Fault::unreasoned(expression.resulted(failure)))
     }
 
     fn tell(&self, binding: &Binding, faults: impl IntoIterator<Item = Fault>, verdict: &mut Verdict) {

@@ -14,8 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 pub use json_patch::Patch;
 use serde_json::{Value, json};
 
-use crate::admission_policy::{Compiled, GROUP, Matching, Request};
-use crate::expression::{self, Answer};
+use crate::admission_policy::{Compiled, GROUP, Matching, Request, conditions_hold};
+use crate::expression;
 use crate::size;
 use crate::webhook::{self, ClientConfig, Outcome};
 
@@ -130,32 +130,20 @@ impl Hook {
         let asked = request.as_json();
         let objects = [request.object, request.old];
         let size = objects.into_iter().flatten().map(size::json_bytes).sum();
-        let mut errors = Vec::new();
         let mut spent = 0;
-        for condition in &self.conditions {
+        let held = conditions_hold(&self.conditions, |condition| {
             let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
             let known = [
                 ("object", value(request.object)),
                 ("oldObject", value(request.old)),
                 ("request", expression::untyped(&asked)),
             ];
-            match condition.evaluate(known, size, &mut spent) {
-                Ok(Answer::Bool(false)) => return Ok(false),
-                Ok(Answer::Bool(true) | Answer::Text(_) | Answer::Other) => {}
-                Err(failure) => errors.push(format!(
-                    "expression '{}' resulted in error: {failure}",
-                    condition.text()
-                )),
-            }
-        }
-        match (errors.as_slice(), self.fails) {
-            ([], _) => Ok(true),
-            (_, false) => Ok(false),
-            ([error], true) => Err(Status::forbidden(request.kind, request.name, error, Vec::new())),
-            (errors, true) => {
-                let errors = format!("[{}]", errors.join(", "));
-                Err(Status::forbidden(request.kind, request.name, &errors, Vec::new()))
-            }
+            condition.evaluate(known, size, &mut spent)
+        });
+        match held {
+            Err(_) if !self.fails => Ok(false),
+            Err(why) => Err(Status::forbidden(request.kind, request.name, &why, Vec::new())),
+            Ok(hold) => Ok(hold),
         }
     }
 
@@ -324,7 +312,8 @@ impl Hook {
                 go_text::quote(&self.name)
             )));
         };
-        crate::patch::by_operations(object.clone(), patch).map_err(|why| Status::internal_error(&why))
+        crate::patch::by_operations(object.clone(), patch)
+            .map_err(|why| Status::internal_error(&why.to_string()))
     }
 }
 

@@ -41,7 +41,7 @@ pub fn patched(
         }
         Patch::Json(operations) => {
             object = json::apply(object, operations).map_err(|error| {
-                tracing::debug!(error, "a patch failed");
+                tracing::debug!(%error, "a patch failed");
                 Status::patch_failed()
             })?;
             let mut shown = object.clone();
@@ -90,15 +90,26 @@ pub fn patched(
     Ok((object, warnings))
 }
 
+/// Error of a JSON Patch.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatchError {
+    /// A `test` fails.
+    #[error("{0}")]
+    Test(String),
+    /// Another operation fails, or the outcome is above a limit or no object.
+    #[error("{0}")]
+    Other(String),
+}
+
 /// Returns the object after the operations of a JSON Patch.
 ///
 /// # Errors
-/// Message of the operation that fails, or of an outcome that is no object.
-pub fn by_operations(object: Value, operations: &json_patch::Patch) -> Result<Value, String> {
+/// A [`PatchError`].
+pub fn by_operations(object: Value, operations: &json_patch::Patch) -> Result<Value, PatchError> {
     let object = json::apply(object, operations)?;
     match object.is_object() && !depth::is_too_deep(&object) {
         true => Ok(object),
-        false => Err("the outcome is no object".to_owned()),
+        false => Err(PatchError::Other("the outcome is no object".to_owned())),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::expression::{self, Answer, Failure, Object};
 use crate::size;
 
 /// Why a binding without parameters refuses a request.
-pub(super) const NO_PARAMS: &str = "failed to configure binding: no params found for policy binding with `Deny` \
+const NO_PARAMS: &str = "failed to configure binding: no params found for policy binding with `Deny` \
                                     parameterNotFoundAction";
 
 /// A policy with its bindings.
@@ -144,10 +144,7 @@ impl Scope {
 
     /// As [`Scope::evaluate`], with a result of any type.
     pub(super) fn value(&self, compiled: &Compiled) -> Result<Object, Failure> {
-        match &compiled.expression {
-            Some(expression) => expression.value(self.all(), self.size, &mut 0),
-            None => Err(Failure::Error("the expression does not compile".to_owned())),
-        }
+        compiled.value(self.all(), self.size, &mut 0)
     }
 
     fn all(&self) -> impl Iterator<Item = (&'static str, Object)> + use<> {

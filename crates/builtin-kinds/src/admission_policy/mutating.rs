@@ -8,13 +8,14 @@
 
 use apimachinery::Version;
 use apimachinery::kind::{ApiResource, KindRef};
-use json_patch::{Patch, PatchErrorKind};
+use json_patch::Patch;
 use serde_json::{Value, json};
 
 use super::base::{Base, Binding};
-use super::{Compiled, GROUP, ParamQuery, Request};
-use crate::expression::{self, Answer, Failure};
+use super::{Compiled, GROUP, ParamQuery, Request, conditions_hold};
+use crate::expression::{self, Object};
 use crate::ownership::Ownership;
+use crate::patch::{PatchError, by_operations};
 
 /// All mutating policies with their bindings, in the order of their names.
 #[derive(Debug, Default)]
@@ -123,7 +124,7 @@ impl MutatingPolicy {
 }
 
 impl Invocation<'_> {
-    /// What it is told apart by when it is evaluated again.
+    /// Identity of the invocation in a write, by the names of policy, binding and parameter.
     pub fn key(&self) -> String {
         let params = self.params.as_ref().map(|params| {
             let of = |field: &str| params["metadata"][field].as_str().unwrap_or_default();
@@ -149,20 +150,10 @@ impl Invocation<'_> {
     /// An evaluation fails, and that is a refusal.
     pub fn conditions_hold(&self, request: &Request<'_>) -> Result<bool, Denial> {
         let scope = self.policy.base.scope(request, self.params.as_ref());
-        let mut errors = Vec::new();
-        for condition in &self.policy.base.conditions {
-            match scope.evaluate(condition) {
-                Ok(Answer::Bool(false)) => return Ok(false),
-                Ok(Answer::Bool(true) | Answer::Text(_) | Answer::Other) => {}
-                Err(failure) => errors.push(resulted(condition, &failure)),
-            }
-        }
-        let why = match errors.as_slice() {
-            [] => return Ok(true),
-            [error] => error.clone(),
-            errors => format!("[{}]", errors.join(", ")),
-        };
-        self.denial(&why, "Invalid").map_or(Ok(false), Err)
+        let held = conditions_hold(&self.policy.base.conditions, |condition| {
+            scope.evaluate(condition)
+        });
+        held.or_else(|why| self.denial(&why, "Invalid").map_or(Ok(false), Err))
     }
 
     /// The object after a mutation, which may have changed nothing; `None`: it failed, and that is ignored.
@@ -197,10 +188,7 @@ impl Invocation<'_> {
         request: &Request<'_>,
         version: Version,
     ) -> Result<Value, String> {
-        let scope = self.policy.base.scope(request, self.params.as_ref());
-        let value = scope
-            .value(expression)
-            .map_err(|failure| resulted(expression, &failure))?;
+        let value = self.value(expression, request)?;
         expression::check_constructed(value.as_ref()).map_err(|why| format!("type mismatch: {why}"))?;
         let mut config = expression::to_json(value.as_ref())?;
         if !config.is_object() {
@@ -218,10 +206,7 @@ impl Invocation<'_> {
     }
 
     fn patched(&self, expression: &Compiled, object: &Value, request: &Request<'_>) -> Result<Value, String> {
-        let scope = self.policy.base.scope(request, self.params.as_ref());
-        let value = scope
-            .value(expression)
-            .map_err(|failure| resulted(expression, &failure))?;
+        let value = self.value(expression, request)?;
         let mut operations = Vec::new();
         for operation in expression::to_items(value.as_ref())
             .ok_or("type mismatch: JSONPatchType.expression should evaluate to array")?
@@ -245,11 +230,18 @@ impl Invocation<'_> {
         }
         let patch: Patch =
             serde_json::from_value(operations.into()).map_err(|why| format!("JSONPath: {why}"))?;
-        if fails_a_test(object, &patch) {
-            return Ok(object.clone());
+        match by_operations(object.clone(), &patch) {
+            // Then the patch has no effect, and is no error.
+            Err(PatchError::Test(_)) => Ok(object.clone()),
+            patched => patched.map_err(|why| format!("JSONPath: {why}")),
         }
-        let patched = crate::patch::by_operations(object.clone(), &patch);
-        patched.map_err(|why| format!("JSONPath: {why}"))
+    }
+
+    fn value(&self, expression: &Compiled, request: &Request<'_>) -> Result<Object, String> {
+        let scope = self.policy.base.scope(request, self.params.as_ref());
+        scope
+            .value(expression)
+            .map_err(|failure| expression.resulted(&failure))
     }
 
     fn denial(&self, why: &str, reason: &'static str) -> Option<Denial> {
@@ -259,15 +251,4 @@ impl Invocation<'_> {
             reason,
         })
     }
-}
-
-/// Whether a `test` of the patch fails: then it has no effect, and is no error.
-fn fails_a_test(object: &Value, patch: &Patch) -> bool {
-    let mut tried = object.clone();
-    let failed = json_patch::patch(&mut tried, patch).err();
-    failed.is_some_and(|error| matches!(error.kind, PatchErrorKind::TestFailed))
-}
-
-fn resulted(expression: &Compiled, failure: &Failure) -> String {
-    format!("expression '{}' resulted in error: {failure}", expression.text())
 }

@@ -67,12 +67,9 @@ impl Variables {
         let Some(at) = at else {
             return Err(ExecutionError::no_such_key(name));
         };
-        let Some(expression) = &expressions[at].1.expression else {
-            return Ok(Err("the expression does not compile".to_owned()));
-        };
         let variables: Object = Box::new(self.clone());
         let all = known.iter().cloned().chain([("variables", variables)]);
-        let value = expression.value(all, *size, &mut 0);
+        let value = expressions[at].1.value(all, *size, &mut 0);
         Ok(value.map_err(|failure| failure.to_string()))
     }
 }

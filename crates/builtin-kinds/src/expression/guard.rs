@@ -235,15 +235,11 @@ fn rewrite_struct(tree: &mut Tree) {
     let Expr::Struct(made) = &mut tree.expr else {
         return;
     };
-    let text = |text: String| Tree {
-        id,
-        expr: Expr::Literal(LiteralValue::String(CelString::from(text))),
-    };
-    let mut args = vec![text(std::mem::take(&mut made.type_name))];
+    let mut args = vec![literal(id, std::mem::take(&mut made.type_name))];
     for entry in std::mem::take(&mut made.entries) {
         if let EntryExpr::StructField(field) = entry.expr {
             let mark = if field.optional { "?" } else { "" };
-            args.extend([text(format!("{mark}{}", field.field)), field.value]);
+            args.extend([literal(id, format!("{mark}{}", field.field)), field.value]);
         }
     }
     *tree = called(CONSTRUCT, id, args);
@@ -274,11 +270,7 @@ fn rewrite_call(tree: &mut Tree) {
             *tree = called(SIZED, id, vec![inner]);
         }
         (name, Some(target), 2) if is_ident(target, "sets") && sets::NAMES.contains(&name) => {
-            let name = Tree {
-                id,
-                expr: Expr::Literal(LiteralValue::String(CelString::from(name.to_owned()))),
-            };
-            let args = std::iter::once(name).chain(std::mem::take(&mut call.args));
+            let args = std::iter::once(literal(id, name.to_owned())).chain(std::mem::take(&mut call.args));
             *tree = called(SETS, id, args.collect());
         }
         (name @ ("replace" | "join"), target @ Some(_), _) => {
@@ -288,6 +280,13 @@ fn rewrite_call(tree: &mut Tree) {
             *tree = called(own, id, args);
         }
         (_, _, _) => {}
+    }
+}
+
+fn literal(id: u64, text: String) -> Tree {
+    Tree {
+        id,
+        expr: Expr::Literal(LiteralValue::String(CelString::from(text))),
     }
 }
 

@@ -8,6 +8,7 @@ use json_patch::PatchOperation;
 use json_patch::jsonptr::Pointer;
 use serde_json::Value;
 
+use super::PatchError;
 use super::tree::{Container, Id, Tree};
 
 /// Maximum bytes of all copies of a patch together (`JSONPatchMaxCopyBytes`, 3 MiB).
@@ -21,7 +22,7 @@ const LEVELS_MAX: usize = DEPTH_MAX * 2;
 /// # Errors
 ///
 /// The error of the first operation that fails, or of a result above a limit.
-pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Value, String> {
+pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Value, PatchError> {
     let mut tree = Tree::new();
     let root = tree.put(object);
     let mut document = Document {
@@ -30,13 +31,21 @@ pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Valu
         copied_bytes: 0,
     };
     for operation in operations {
-        document
-            .apply(operation)
-            .ok_or_else(|| format!("{operation} cannot be carried out"))?;
+        document.apply(operation).ok_or_else(|| {
+            let message = format!("{operation} cannot be carried out");
+            match operation {
+                PatchOperation::Test(_) => PatchError::Test(message),
+                PatchOperation::Add(_)
+                | PatchOperation::Remove(_)
+                | PatchOperation::Replace(_)
+                | PatchOperation::Move(_)
+                | PatchOperation::Copy(_) => PatchError::Other(message),
+            }
+        })?;
     }
     let Document { tree, root, .. } = document;
     tree.into_value(root, LEVELS_MAX)
-        .ok_or_else(|| TOO_DEEP.to_owned())
+        .ok_or_else(|| PatchError::Other(TOO_DEEP.to_owned()))
 }
 
 struct Document {
