@@ -12,25 +12,42 @@ use apimachinery::write::Subresource;
 use builtin_kinds::admission_policy::mutating::{Denial, Mutations};
 use builtin_kinds::admission_policy::{GROUP, ParamQuery, Policies, Request};
 use builtin_kinds::scale::label_selector;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Writer;
 use super::webhooks::Asked;
 use crate::model::{Model, Objects};
 
-/// Which mutating policies are evaluated again, in a write.
-#[derive(Debug, Default)]
-pub(super) struct Reinvocation {
+/// Mutating policies or webhooks of a write that are invoked again after a change of something else.
+#[derive(Debug)]
+pub(super) struct Reinvocation<K> {
     /// Those that ask for it, once the object changes.
-    waiting: BTreeSet<String>,
+    waiting: BTreeSet<K>,
     /// Those for which it did.
-    due: BTreeSet<String>,
+    due: BTreeSet<K>,
 }
 
-impl Reinvocation {
-    /// Something else changed the object after the policies.
+impl<K: Ord> Reinvocation<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            waiting: BTreeSet::new(),
+            due: BTreeSet::new(),
+        }
+    }
+
+    /// Records a change of the object.
     pub(super) fn changed(&mut self) {
         self.due.append(&mut self.waiting);
+    }
+
+    /// Asks for another invocation after the next change.
+    pub(super) fn wait(&mut self, key: K) {
+        self.waiting.insert(key);
+    }
+
+    /// Whether the object changed after it asked.
+    pub(super) fn is_due(&self, key: &K) -> bool {
+        self.due.contains(key)
     }
 }
 
@@ -92,7 +109,7 @@ impl Writer<'_> {
         &self,
         asked: Asked<'_>,
         round: u8,
-        again: &mut Reinvocation,
+        again: &mut Reinvocation<String>,
     ) -> Result<Option<Value>, Status> {
         let Some(mutations) = self.model.mutations().filter(|_| self.asker.is_some()) else {
             return Ok(None);
@@ -114,7 +131,7 @@ impl Writer<'_> {
                 let current = self.shown_in(asked.of(before.as_ref()), shown.kind())?;
                 let key = invocation.key();
                 match invocation.conditions_hold(&current.request(asked.of(before.as_ref()))) {
-                    Ok(true) if round == 0 || again.due.contains(&key) => {}
+                    Ok(true) if round == 0 || again.is_due(&key) => {}
                     Ok(_) => continue,
                     Err(denial) => {
                         denials.push(denial);
@@ -140,7 +157,7 @@ impl Writer<'_> {
                     again.changed();
                 }
                 if invocation.is_reinvoked() {
-                    again.waiting.insert(key);
+                    again.wait(key);
                 }
             }
         }
@@ -178,22 +195,12 @@ impl Writer<'_> {
         name: &str,
         subresource: Option<Subresource>,
     ) -> Result<(), Status> {
-        let Some(asker) = self.asker else { return Ok(()) };
-        let Some(policies) = self
-            .model
-            .admission_policies()
-            .filter(|policies| !policies.is_empty())
-        else {
+        let policies = self.model.admission_policies();
+        let Some(policies) = policies.filter(|policies| self.asker.is_some() && !policies.is_empty()) else {
             return Ok(());
         };
-        let user = json!({
-            "username": asker.user.name, "uid": asker.user.uid, "groups": asker.user.groups, "extra": asker.user.extra,
-        });
         let namespace = self.collection.namespace.clone();
-        let namespace_object = namespace.as_deref().and_then(|name| {
-            let kind = self.model.catalog.find("", "namespaces")?;
-            self.model.objects(kind).get(name).map(|object| object.json())
-        });
+        let namespace_object = self.namespace_object();
         let request = Request {
             operation: match (object, old) {
                 (Some(_), None) => "CREATE",
@@ -207,7 +214,7 @@ impl Writer<'_> {
             name,
             namespace: namespace.as_deref(),
             dry_run: self.dry_run,
-            user: &user,
+            user: &self.user(),
             options: &Value::Null,
             object,
             old,

@@ -3,7 +3,6 @@
 //!
 //! Source: apiserver `pkg/admission/plugin/webhook`, `pkg/admission/reinvocation.go`, `endpoints/handlers/{create,update}.go`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use apimachinery::kind::KindRef;
@@ -187,17 +186,15 @@ impl Writer<'_> {
         let hooks: &[Hook] = hooks.as_ref().map_or(&[], |hooks| hooks.of(&self.kind));
         let mut object = asked.object.cloned();
         let mut changed = false;
-        // Those to call again once an object changed, and those that it changed for.
-        let (mut waiting, mut due) = (BTreeSet::new(), BTreeSet::new());
-        let mut policies = Reinvocation::default();
+        let (mut again, mut policies) = (Reinvocation::new(), Reinvocation::new());
         for round in 0..2_u8 {
             let now = asked.of(object.as_ref());
             if let Some(mutated) = self.mutate_by_policies(now, round, &mut policies)? {
                 (object, changed) = (Some(mutated), true);
-                due.append(&mut waiting);
+                again.changed();
             }
             for (nth, hook) in hooks.iter().enumerate() {
-                if round > 0 && !due.contains(&nth) {
+                if round > 0 && !again.is_due(&nth) {
                     continue;
                 }
                 let asked = asked.of(object.as_ref());
@@ -213,12 +210,12 @@ impl Writer<'_> {
                     let read = self.read_back(&shown, patched, asked)?;
                     if object.as_ref() != Some(&read) {
                         (object, changed) = (Some(read), true);
-                        due.append(&mut waiting);
+                        again.changed();
                         policies.changed();
                     }
                 }
                 if hook.reinvoked {
-                    waiting.insert(nth);
+                    again.wait(nth);
                 }
             }
         }
@@ -438,7 +435,7 @@ impl Writer<'_> {
         }
     }
 
-    fn namespace_object(&self) -> Option<Value> {
+    pub(super) fn namespace_object(&self) -> Option<Value> {
         let kind = self.model.catalog.find("", "namespaces")?;
         let objects = self.model.objects(kind);
         objects
@@ -446,7 +443,7 @@ impl Writer<'_> {
             .map(|object| object.json())
     }
 
-    fn user(&self) -> Value {
+    pub(super) fn user(&self) -> Value {
         self.asker.map_or(Value::Null, |asker| {
             let user = asker.user;
             json!({ "username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra })
