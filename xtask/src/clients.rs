@@ -40,6 +40,11 @@ impl Clients {
     }
 }
 
+/// Returns the number of processors, or 1 if the system does not say.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Returns the repository's root, as a path that stays short in messages when it is where the command was given.
 pub fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))

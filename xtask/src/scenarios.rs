@@ -130,9 +130,7 @@ fn play(arguments: &Arguments, clients: Clients) -> Result<u8, String> {
     for fault in &faults {
         say(fault);
     }
-    let jobs = arguments
-        .jobs
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let jobs = arguments.jobs.unwrap_or_else(clients::processors);
     let driver = match arguments.driver {
         Drivers::Sim => Driver::Sim,
         Drivers::Live => Driver::Live,

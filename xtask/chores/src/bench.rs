@@ -93,7 +93,7 @@ impl<'s> Measured<'s> {
         reason = "a benchmark is an edge: it measures real time"
     )]
     fn of(scenarios: &'s [SharedScenario], client: &dyn Client, budget: Duration) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = clients::processors();
         let plan = Plan {
             driver: Driver::Sim,
             seed: 0,

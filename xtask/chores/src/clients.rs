@@ -2,7 +2,7 @@
 
 use conformance::client::Client;
 use xtask::clients::Clients;
-pub(crate) use xtask::clients::{USAGE, load, root};
+pub(crate) use xtask::clients::{USAGE, load, processors, root};
 
 /// Every client, the default first.
 pub(crate) static CLIENTS: Clients = Clients(&[

@@ -24,7 +24,7 @@ use sweep::{Draft, Profile, play, report, run};
 use self::live::Live;
 use self::reach::Reach;
 use crate::cargo;
-use crate::clients::{self, USAGE};
+use crate::clients::{self, USAGE, processors};
 
 mod live;
 mod reach;
@@ -98,11 +98,9 @@ enum What {
     },
 }
 
+/// What is played, from which seed on.
 #[derive(clap::Args)]
-struct Options {
-    /// Number of seeds [default: 10000].
-    #[arg(long, value_name = "N", default_value_t = SEEDS, hide_default_value = true)]
-    seeds: u64,
+struct Played {
     /// First seed.
     #[arg(long, value_name = "N", default_value_t = 0)]
     first: u64,
@@ -112,6 +110,15 @@ struct Options {
     /// How far the server can be believed: it fails (honest), or it lies as well (lies).
     #[arg(long, value_enum, default_value_t = Profiles::Honest)]
     profile: Profiles,
+}
+
+#[derive(clap::Args)]
+struct Options {
+    /// Number of seeds [default: 10000].
+    #[arg(long, value_name = "N", default_value_t = SEEDS, hide_default_value = true)]
+    seeds: u64,
+    #[command(flatten)]
+    played: Played,
     /// Stop taking new seeds after so long: 90s, 10m or 2h.
     #[arg(long, value_name = "TIME")]
     time_limit: Option<Span>,
@@ -250,7 +257,7 @@ fn optimized() -> Result<u8, String> {
     let program = built
         .iter()
         .find(|built| built.target == "chores" && !built.is_test)
-        .ok_or("cargo built no xtask")?;
+        .ok_or("cargo built no chores")?;
     let status = Command::new(&program.path)
         .args(std::env::args_os().skip(1))
         .status()
@@ -298,20 +305,18 @@ impl Chosen {
     reason = "a command is an edge: --time-limit and the rate are in real time"
 )]
 fn sweep(options: &Options) -> Result<u8, String> {
-    let client = Chosen::by(&options.client)?;
+    let client = Chosen::by(&options.played.client)?;
     let Shard { index, of } = options.shard.0;
     let folder = options.found.display().to_string();
     let plan = Plan {
         client: client.client(),
-        name: &options.client,
-        control: (options.client != "reference").then_some(&CONTROL),
-        profile: options.profile.value(),
-        first: options.first,
+        name: &options.played.client,
+        control: (options.played.client != "reference").then_some(&CONTROL),
+        profile: options.played.profile.value(),
+        first: options.played.first,
         seeds: options.seeds,
         shard: options.shard.0,
-        jobs: options
-            .jobs
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        jobs: options.jobs.unwrap_or_else(processors),
         digest: options.digest,
         shrink_plays_max: options.shrink_plays,
         shrunk_max: options.shrink_causes,
@@ -319,10 +324,10 @@ fn sweep(options: &Options) -> Result<u8, String> {
     };
     say(&format!(
         "sweep: seeds {} to {}, shard {index}/{of}, profile {}, client {}, generator {}, {} threads",
-        options.first,
-        options.first + options.seeds.saturating_sub(1),
+        options.played.first,
+        options.played.first + options.seeds.saturating_sub(1),
         plan.profile.word(),
-        options.client,
+        options.played.client,
         sweep::generate::VERSION,
         plan.jobs,
     ));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sweep::cause::Cause;
 use sweep::parity::{self, Parity, Plan};
 
-use super::{Chosen, FLAGGED, NOTHING_PLAYED, Profiles, Span, out, progress, say};
+use super::{Chosen, FLAGGED, NOTHING_PLAYED, Played, Span, out, processors, progress, say};
 
 /// Runs over sockets at the same time, per processor: most of them wait.
 const JOBS_PER_PROCESSOR: usize = 4;
@@ -19,15 +19,8 @@ pub(super) struct Live {
     /// Number of seeds to compare.
     #[arg(long, value_name = "N", default_value_t = 500)]
     seeds: u64,
-    /// First seed.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    first: u64,
-    /// Client under test: watcher, kube-runtime, reference, or reference:MISTAKE.
-    #[arg(long, default_value = "watcher", value_name = "NAME")]
-    client: String,
-    /// How far the server can be believed: it fails (honest), or it lies as well (lies).
-    #[arg(long, value_enum, default_value_t = Profiles::Honest)]
-    profile: Profiles,
+    #[command(flatten)]
+    played: Played,
     /// Longest run in virtual time that is played over sockets, at most 30s.
     #[arg(long, value_name = "TIME", default_value = "5s")]
     longest: Span,
@@ -41,23 +34,22 @@ pub(super) fn compare(options: &Live) -> Result<u8, String> {
     if options.longest.0 > LONGEST_MAX {
         return Err("--longest is more than 30s".to_owned());
     }
-    let client = Chosen::by(&options.client)?;
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let client = Chosen::by(&options.played.client)?;
     let plan = Plan {
         client: client.client(),
         client_over_sockets: client.client(),
-        profile: options.profile.value(),
-        first: options.first,
+        profile: options.played.profile.value(),
+        first: options.played.first,
         seeds: options.seeds,
         longest: options.longest.0,
-        jobs: options.jobs.unwrap_or(processors * JOBS_PER_PROCESSOR),
+        jobs: options.jobs.unwrap_or_else(|| processors() * JOBS_PER_PROCESSOR),
     };
     say(&format!(
         "sweep live: {} short seeds from {}, profile {}, client {}, generator {}, {} at a time",
         options.seeds,
-        options.first,
+        options.played.first,
         plan.profile.word(),
-        options.client,
+        options.played.client,
         sweep::generate::VERSION,
         plan.jobs,
     ));
@@ -74,7 +66,7 @@ pub(super) fn compare(options: &Live) -> Result<u8, String> {
 
 fn screen(parity: &Parity) -> String {
     let mut text = format!(
-        "{} seeds compared, {} left out because they take longer; {} flagged in sim, {} differ over sockets\n",
+        "{} seeds compared, {} left out because they take longer, or are storms of requests; {} flagged in sim, {} differ over sockets\n",
         parity.compared,
         parity.too_long,
         parity.flagged.values().sum::<u64>(),

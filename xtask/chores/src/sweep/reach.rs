@@ -2,7 +2,7 @@
 
 use sweep::coverage;
 
-use super::{Chosen, NOTHING_PLAYED, Profiles, out};
+use super::{Chosen, NOTHING_PLAYED, Played, out};
 
 #[derive(clap::Args)]
 pub(super) struct Reach {
@@ -18,27 +18,20 @@ pub(super) struct Reach {
     /// Number of seeds to search.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     seeds: u64,
-    /// First seed.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    first: u64,
-    /// Client that plays them.
-    #[arg(long, default_value = "watcher", value_name = "NAME")]
-    client: String,
-    /// How far the server can be believed.
-    #[arg(long, value_enum, default_value_t = Profiles::Honest)]
-    profile: Profiles,
+    #[command(flatten)]
+    played: Played,
 }
 
 /// Searches, prints the seed, and returns the exit code.
 pub(super) fn find(options: &Reach) -> Result<u8, String> {
-    let client = Chosen::by(&options.client)?;
+    let client = Chosen::by(&options.played.client)?;
     let cell = (
         options.table.as_str(),
         options.row.as_str(),
         options.column.as_str(),
     );
-    let seeds = options.first..options.first + options.seeds;
-    let profile = options.profile.value();
+    let seeds = options.played.first..options.played.first + options.seeds;
+    let profile = options.played.profile.value();
     Ok(match coverage::find(cell, profile, client.client(), seeds) {
         Some(seed) => {
             out(&format!("seed {seed}\n"));
