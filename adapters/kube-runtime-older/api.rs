@@ -1,4 +1,5 @@
-//! The `Api` of what a `start` command names. One source for all versions: each has types of its own with the same names.
+//! The `Api` for the resource of a `start` command. Compiled into the adapter of each version: the types have the same names, and are
+//! different ones.
 
 use kube_client::{Api, Client};
 use kube_core::{ApiResource, DynamicObject};
