@@ -290,7 +290,7 @@ impl Script {
             Trigger::Now => "an open watch to act on".to_owned(),
             Trigger::After(ms) => format!("{ms} ms to pass"),
             Trigger::Quiet(ms) => format!("{ms} ms in which neither side does anything"),
-            Trigger::Synced => "the client to hold a watch and a cache that equals the truth".to_owned(),
+            Trigger::Synced => "the client to hold a watch and a cache that equals the store".to_owned(),
         }
     }
 

@@ -127,7 +127,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
                 } else if reports {
                     (
                         format!("the client did not hold what the server holds after {quiet} without faults"),
-                        "the cache equals the truth",
+                        "the cache equals the store",
                         "it does not",
                     )
                 } else {

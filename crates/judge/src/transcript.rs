@@ -436,7 +436,7 @@ mod tests {
         let scenario = scenario();
         let verdict = judge(&scenario, &records);
         insta::assert_snapshot!(accepted(&scenario, &Trace::new(&records), &verdict), @r#"
-        0.000s truth  . create a@1001 b@1002
+        0.000s store  . create a@1001 b@1002
         0.000s client > LIST configmaps limit=2
         0.000s server < 200 rv=1002 items=2 (a@1001 b@1002) continue=T1
         0.000s client > LIST configmaps limit=2 continue=T1
@@ -449,11 +449,11 @@ mod tests {
         1.500s client * init_done
         1.500s client > WATCH configmaps resourceVersion=1002
         1.500s server < 200
-        3.000s truth  . delete a@1003
+        3.000s store  . delete a@1003
         3.000s server < DELETED a@1003
         3.000s client * delete a@1003
         63.000s server < BOOKMARK @1003 … ×3 until 183.000s
-        183.000s truth  . create c@1004
+        183.000s store  . create c@1004
         183.000s server ~ rst after 17 of 100 bytes of ADDED c@1004
         183.000s client * error "connection reset"
         183.800s client > WATCH configmaps resourceVersion=1003

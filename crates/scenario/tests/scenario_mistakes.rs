@@ -323,8 +323,8 @@ const MISTAKES: &[(&str, &str)] = &[
         "steps:\n  - when: {list: 1}\n    do: {reply: {status: 500, body: x, reason: Gone}}\n",
     ),
     (
-        "truth-is-false",
-        "steps:\n  - when: {list: 1}\n    do: {reply: {status: 500, truth: false}}\n",
+        "unmodified-is-false",
+        "steps:\n  - when: {list: 1}\n    do: {reply: {status: 500, unmodified: false}}\n",
     ),
     (
         "times-without-a-request",

@@ -1,6 +1,6 @@
 //! The roles and bindings of this moment, as the evaluator takes them. It must not know who asks.
 //!
-//! They are read again when one of the four resources changed, so that every request is judged by current truth. A server
+//! They are read again when one of the four resources changed: every request is judged by the roles of that moment. A server
 //! without bootstrap objects has the default roles and bindings of a kube-apiserver nevertheless: without them nobody could
 //! read discovery.
 

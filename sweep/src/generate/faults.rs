@@ -212,7 +212,7 @@ impl Drawing {
                     "reply: {status: 200, body: \"\"}",
                     "reply: {status: 200, body: \"not JSON\"}",
                     "reply: {status: 200, json: {kind: List, items: []}}",
-                    "reply: {status: 500, truth: true}",
+                    "reply: {status: 500, unmodified: true}",
                 ],
             )),
             _ if is_list => Lie::Page(match self.rng.u32(0..7) {

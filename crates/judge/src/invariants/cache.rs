@@ -242,7 +242,7 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let Some(wrong) = wrong else { continue };
         found.push(Finding {
             sentence: format!(
-                "the client resumed from {version} at {}, but what it had reported by then is not the truth at {version}: {wrong}",
+                "the client resumed from {version} at {}, but what it had reported by then differs from the store at {version}: {wrong}",
                 words::time(watch.asked.at)
             ),
             expected: format!("the cache of {version}"),

@@ -358,7 +358,7 @@ pub(crate) struct Relabel {
     pub(crate) labels: Option<At<Entries<OrNothing<Text>>>>,
 }
 
-/// A scripted response. The body is a Status built from `reason`, `message` … unless `body`, `json` or `truth` is
+/// A scripted response. The body is a Status built from `reason`, `message` … unless `body`, `json` or `unmodified` is
 /// given.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -375,7 +375,7 @@ pub(crate) struct Reply {
     /// The body, as JSON.
     pub(crate) json: Option<At<Json>>,
     /// Send the body of the normal response. Always `true`.
-    pub(crate) truth: Option<At<bool>>,
+    pub(crate) unmodified: Option<At<bool>>,
     /// `code` of the Status; `absent` omits it. Default: `status`.
     pub(crate) code: Option<At<Text>>,
     /// `reason` of the Status.

@@ -51,7 +51,7 @@ impl Validator<'_> {
             of_status.first().copied(),
             reply.body.as_ref().map(|at| ("body", at.span)),
             reply.json.as_ref().map(|at| ("json", at.span)),
-            reply.truth.as_ref().map(|at| ("truth", at.span)),
+            reply.unmodified.as_ref().map(|at| ("unmodified", at.span)),
         ]
         .into_iter()
         .flatten()
@@ -64,13 +64,17 @@ impl Validator<'_> {
                     format!("`{first}` and `{second}` both say what the body is"),
                 )
                 .label("the second body")
-                .hint("a body is a Status (`reason`, `message` …), or `body`, or `json`, or `truth`"),
+                .hint("a body is a Status (`reason`, `message` …), or `body`, or `json`, or `unmodified`"),
             );
         }
-        if let Some(truth) = reply.truth.as_ref().filter(|truth| !truth.value) {
+        if let Some(unmodified) = reply.unmodified.as_ref().filter(|unmodified| !unmodified.value) {
             self.problem(
-                Problem::new(Code::NotOneOf, truth.span, "`truth` is `true` or not given")
-                    .label("leave it out"),
+                Problem::new(
+                    Code::NotOneOf,
+                    unmodified.span,
+                    "`unmodified` is `true` or not given",
+                )
+                .label("leave it out"),
             );
         }
         let body = if let Some(body) = &reply.body {
@@ -79,7 +83,7 @@ impl Validator<'_> {
         } else if let Some(json) = &reply.json {
             world.may_hold_anything(json.value.0.to_string());
             ReplyBody::Json(json.value.0.clone())
-        } else if reply.truth.is_some() {
+        } else if reply.unmodified.is_some() {
             ReplyBody::Unmodified
         } else {
             ReplyBody::Status(StatusSpec {

@@ -263,11 +263,11 @@ async fn the_trace_is_the_same_in_every_run() {
     }
     assert_eq!(traces[0], traces[1]);
     insta::assert_snapshot!(traces[0], @r"
-    0.000s truth  . create namespaces/default@1001
-    0.000s truth  . create namespaces/kube-node-lease@1002
-    0.000s truth  . create namespaces/kube-public@1003
-    0.000s truth  . create namespaces/kube-system@1004
-    0.000s truth  . create configmaps/default/a@1005
+    0.000s store  . create namespaces/default@1001
+    0.000s store  . create namespaces/kube-node-lease@1002
+    0.000s store  . create namespaces/kube-public@1003
+    0.000s store  . create namespaces/kube-system@1004
+    0.000s store  . create configmaps/default/a@1005
     0.000s client > connects (c1)
     0.000s client > #1 c1 LIST /api/v1/namespaces/default/configmaps
     0.000s server < #1 200
@@ -277,7 +277,7 @@ async fn the_trace_is_the_same_in_every_run() {
     0.000s script . rule cut on #2: truncate
     0.000s server < #2 200
     0.000s script . rule at once: apply
-    0.000s truth  . create configmaps/default/b@1006
+    0.000s store  . create configmaps/default/b@1006
     0.000s server < #2 ADDED default/b@1006
     0.000s server < #2 eof
     ");

@@ -54,7 +54,7 @@ pub fn span(ms: u64) -> String {
 }
 
 /// Returns the side of a record: `client >`, `server <` (unmodified response), `server ~` (scripted response or
-/// fault), `client *` (report), `truth  .` (write to the store), `script .`, `runner .`.
+/// fault), `client *` (report), `store  .` (write to the store), `script .`, `runner .`.
 pub fn who(what: &What) -> &'static str {
     match what {
         What::Connected { .. } | What::Request { .. } => "client >",
@@ -71,7 +71,7 @@ pub fn who(what: &What) -> &'static str {
         What::Head { scripted, .. } | What::Page { scripted, .. } => server(*scripted),
         What::Frame { frame, .. } => server(frame.scripted || !frame.whole()),
         What::Body { .. } | What::Webhook { .. } => "server <",
-        What::Wrote(_) | What::Restored { .. } | What::Turned { .. } => "truth  .",
+        What::Wrote(_) | What::Restored { .. } | What::Turned { .. } => "store  .",
         What::Step { .. } | What::Rule { .. } | What::Bound { .. } | What::ScriptDone => "script .",
         What::Reported(_) => "client *",
         What::StopRequested | What::LeftOpen { .. } | What::RunEnded(_) => "runner .",

@@ -156,7 +156,7 @@ fn delete_waits_until_it_is_gone(#[values(Transport::Http, Transport::Tls)] tran
     ]);
     let going = kubectl.start(&["delete", "pod", "two"]);
     server.expect("the deletion", |line| {
-        line.contains("update pods/default/two") || line.contains("truth") && line.contains("/two")
+        line.contains("update pods/default/two") || line.contains("store ") && line.contains("/two")
     });
     kubectl.ok(&[
         "wait",

@@ -1,4 +1,4 @@
-//! The library against the real server, which tells the truth: it converges, in `sim` and over sockets, and `sim`
+//! The library without faults: it converges, in `sim` and over sockets, and `sim`
 //! repeats itself to the byte.
 
 #![expect(
@@ -48,8 +48,8 @@ fn step(when: Trigger, actions: Vec<Action>) -> Step {
 
 fn scenario(client: ClientSettings, steps: Vec<Step>) -> SharedScenario {
     Arc::new(Scenario {
-        id: "truth/converges".to_owned(),
-        path: "truth/converges.yaml".into(),
+        id: "no-faults/converges".to_owned(),
+        path: "no-faults/converges.yaml".into(),
         title: String::new(),
         why: String::new(),
         covers: Vec::new(),
