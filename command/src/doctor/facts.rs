@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use http::Uri;
 use serde::Deserialize;
 
 use crate::ctl::client::Client;
@@ -236,18 +237,9 @@ impl File {
 
 /// Returns `host:port` of a URL.
 fn host_of(url: &str) -> Option<String> {
-    let (scheme, rest) = url.split_once("://")?;
-    let host = rest.split('/').next().filter(|host| !host.is_empty())?;
-    // An IPv6 address has colons too.
-    let has_port = host
-        .rsplit_once(':')
-        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let port = if scheme == "http" { 80 } else { 443 };
-    Some(if has_port {
-        host.to_owned()
-    } else {
-        format!("{host}:{port}")
-    })
+    let url: Uri = url.parse().ok()?;
+    let default = if url.scheme_str()? == "http" { 80 } else { 443 };
+    Some(format!("{}:{}", url.host()?, url.port_u16().unwrap_or(default)))
 }
 
 fn accepts(host: &str) -> bool {
@@ -345,10 +337,12 @@ mod tests {
             "https://a",
             "https://[::1]:6443/",
             "https://[::1]",
+            "https://user@a:1/",
             "a:1",
+            "http://",
         ];
         let found = hosts.map(|url| host_of(url).unwrap_or_default());
-        assert_eq!(found, ["a:80", "a:443", "[::1]:6443", "[::1]:443", ""]);
+        assert_eq!(found, ["a:80", "a:443", "[::1]:6443", "[::1]:443", "a:1", "", ""]);
     }
 
     #[test]
