@@ -45,7 +45,9 @@ impl Target {
             // As a real server: HTTPS, authentication, authorization.
             .args(["serve", "--quiet", "--tls"])
             .args(["--token", "suites-admin", "--limited-token", "suites-limited"])
-            .stdin(Stdio::null())
+            // Its standard input ends with this process, even if a signal ends it.
+            .arg("--exit-with-stdin")
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).map_err(|why| format!("{}: {why}", log.display()))?)
             .spawn()
@@ -74,8 +76,8 @@ impl Drop for Target {
     fn drop(&mut self) {
         match &mut self.process {
             Process::Fake(child) => {
-                // Asked to stop, it removes its kubeconfig.
-                let _gone = Command::new("kill").arg(child.id().to_string()).status();
+                // At the end of its standard input it stops and removes its kubeconfig.
+                drop(child.stdin.take());
                 let _status = child.wait();
             }
             Process::Real(_ends_itself) => {}
