@@ -3,6 +3,7 @@
 //!
 //! Tools that write next to their sources get a copy in the target folder, with the layout of the repository.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,6 +45,69 @@ pub fn python() -> Result<(), Missing> {
     tested("pytest, of the package", tool("pytest", &package).args(quietly));
     let mut example = tool("pytest", &repository().join("examples/python"));
     tested("pytest, of the example", example.args(quietly));
+    Ok(())
+}
+
+/// Builds the wheel around this build of `fake-apiserver`, installs it as `examples/python` says, in a new environment, and
+/// tests the example with what was installed.
+///
+/// # Errors
+///
+/// Python is missing, or a package cannot be installed.
+///
+/// # Panics
+///
+/// If the wheel cannot be built or installed, or a test fails.
+pub fn wheel() -> Result<(), Missing> {
+    let package = repository().join("python");
+    let built = kept("wheel");
+    let maturin = toolchain::virtual_environment(&package.join("wheel"), &kept("maturin"))?;
+    if built.exists() {
+        std::fs::remove_dir_all(&built).map_err(|error| format!("{}: {error}", built.display()))?;
+    }
+    let mut build = Command::new(maturin.join("bin/maturin"));
+    build
+        .args(["build", "--locked", "--compatibility", "linux", "--out"])
+        .arg(&built)
+        .args([
+            "--profile",
+            if cfg!(debug_assertions) { "dev" } else { "release" },
+        ])
+        .env("CARGO", package.join("wheel/cargo-of-tests"))
+        .current_dir(&package);
+    tested("maturin build", &mut build);
+
+    let example = repository().join("examples/python");
+    let fresh = kept("wheel-installed");
+    let mut environment = Command::new("python3");
+    run(
+        "python3 -m venv",
+        environment.args(["-m", "venv", "--clear"]).arg(&fresh),
+    )?;
+    let mut install = Command::new(fresh.join("bin/python"));
+    install
+        .args(["-m", "pip", "install", "--quiet", "--find-links"])
+        .arg(&built)
+        .args([
+            OsStr::new("--requirement"),
+            example.join("requirements.txt").as_ref(),
+        ])
+        .args([
+            OsStr::new("--constraint"),
+            package.join("requirements.txt").as_ref(),
+        ]);
+    run("pip install, of the wheel", &mut install)?;
+
+    // The entry point loads the plugin, and the plugin finds the binary beside Python.
+    let mut pytest = Command::new(fresh.join("bin/pytest"));
+    pytest
+        .args(["-q", "-p", "no:cacheprovider"])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("PYTHONPATH")
+        .env_remove("FAKE_APISERVER_BIN")
+        .env_remove("KUBECONFIG")
+        .current_dir(example);
+    tested("pytest, of the example with the wheel", &mut pytest);
     Ok(())
 }
 

@@ -17,6 +17,11 @@ fn python() {
 }
 
 #[test]
+fn wheel() {
+    or_skip(ecosystems::wheel());
+}
+
+#[test]
 fn go() {
     or_skip(ecosystems::go());
 }
