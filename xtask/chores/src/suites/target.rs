@@ -84,3 +84,24 @@ impl Drop for Target {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_ends_with_the_pipe_of_this_process() {
+        let folder = std::env::temp_dir().join(format!("chores-target-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let fake = ::tests::programs::path("fake-apiserver");
+        let mut target = Target::start(Some(&fake), &folder).unwrap();
+        let Process::Fake(child) = &mut target.process else {
+            unreachable!("a fake was started");
+        };
+        // As a signal does that ends this process.
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+        assert!(!target.kubeconfig.exists());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
