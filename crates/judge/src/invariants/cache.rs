@@ -132,12 +132,14 @@ fn differs(
         .iter()
         .filter(|(key, versions)| !versions.is_empty() && !key.is_empty() && !relisted.contains_key(*key))
         .filter(|(key, versions)| {
-            let true_state = || {
-                versions
+            // A scripted set may hold what was never in the store, or what the selectors exclude (INV-14).
+            let is_wanted = || {
+                let mut states = versions
                     .iter()
-                    .any(|version| ground.history.state(key, version, "").is_some())
+                    .flat_map(|version| ground.history.states(key, version));
+                states.any(|write| write.selected)
             };
-            !excused && (!set.scripted || true_state())
+            !excused && (!set.scripted || is_wanted())
         })
         .map(|(key, _)| *key)
         .collect();

@@ -365,6 +365,22 @@ fn one_object_of_two_may_be_reported(#[case] mode: ClientMode, #[case] accused: 
     );
 }
 
+/// A faulty server may send an object that the selectors exclude; a client that caches it breaks INV-14.
+#[rstest]
+#[case::that_the_selectors_exclude(false, "")]
+#[case::that_they_select(true, "INV-10 INV-13")]
+fn an_object_may_be_missing_from_a_set(#[case] selected: bool, #[case] broken: &str) {
+    let mut s = Sample::new();
+    s.wrote("a", "5")
+        .write("b", "u-b", "6", WriteOp::Create, selected)
+        .watch_list("")
+        .lie()
+        .added("b", "6")
+        .added("a", "5");
+    s.bookmark("10", Some("true")).emit_init(&[("a", "5")]);
+    assert_eq!(broken_by(&scenario(), &end(s)), broken);
+}
+
 /// The invariants that a trace breaks, as a row lists them.
 fn broken_by(scenario: &Scenario, records: &[::trace::record::Record]) -> String {
     let found = violated(scenario, &Trace::new(records));

@@ -115,6 +115,7 @@ impl Ledger {
             asked: asked.at,
             heard: asked.at.at,
             late: None,
+            doubtful: None,
             verb: asked.verb,
             from,
             read: Position::OneOf(from.into_iter().collect()),
@@ -252,6 +253,7 @@ impl Ledger {
 
     /// Processes a line of a watch.
     pub(super) fn frame(&mut self, stream: StreamId, frame: &Frame, now: Duration) {
+        let is_misled = self.is_misled;
         let Some(open) = self.open.get_mut(&stream).filter(|open| !open.is_refused()) else {
             return;
         };
@@ -262,11 +264,14 @@ impl Ledger {
         if let FrameType::Error { code: 410, .. } = &frame.kind {
             let was_live = open.is_live_watch();
             let is_whole = frame.sent == frame.bytes;
-            open.expired |= is_whole && open.is_readable && open.is_prompt(now);
+            open.expired |= is_whole && open.is_readable && open.is_prompt(now) && !open.may_be_rejected(now);
             self.watching -= usize::from(was_live && !open.is_live_watch());
         }
         open.hear(now);
         open.is_readable &= readable(frame);
+        if !sound || is_misled {
+            open.doubtful = Some(now);
+        }
         open.unmodified &= sound;
         open.troubled |= !sound;
         let Some(version) = version.filter(|_| open.started) else {
@@ -561,7 +566,9 @@ impl Ledger {
             }
             return;
         }
-        if clean {
+        // If its reader left at this instant, over HTTP/2, there is no record of that.
+        let may_be_left = open.late == Some(now);
+        if clean && !may_be_left {
             if open.read != open.kept {
                 let settled = self.settled.entry(open.conn).or_default();
                 if settled.len() == SETTLED_MAX {

@@ -21,6 +21,8 @@ pub(super) struct Open {
     pub(super) heard: Duration,
     /// When bytes were last sent after a silence in which its reader may have given it up.
     pub(super) late: Option<Duration>,
+    /// When a line was last sent that its reader may have rejected.
+    pub(super) doubtful: Option<Duration>,
     pub(super) verb: Verb,
     /// The requested version.
     pub(super) from: Option<Version>,
@@ -75,6 +77,12 @@ impl Open {
     pub(super) fn is_prompt(&self, now: Duration) -> bool {
         now.saturating_sub(self.heard) < PATIENCE
             && self.late.is_none_or(|late| now.saturating_sub(late) >= CROSSING)
+    }
+
+    /// Returns true if its reader may have rejected a line so recently that its disconnect crosses these bytes.
+    pub(super) fn may_be_rejected(&self, now: Duration) -> bool {
+        self.doubtful
+            .is_some_and(|rejected| now.saturating_sub(rejected) < CROSSING)
     }
 
     /// Returns true for a watch that its reader has no reason to leave.

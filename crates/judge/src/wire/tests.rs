@@ -185,7 +185,16 @@ impl Story {
         self.line(FrameType::Modified, Some(&version.to_string()))
     }
 
+    /// An event that the script sends.
+    fn scripted(&mut self, version: &str) -> &mut Self {
+        self.line_as(FrameType::Modified, Some(version), true)
+    }
+
     fn line(&mut self, kind: FrameType, version: Option<&str>) -> &mut Self {
+        self.line_as(kind, version, false)
+    }
+
+    fn line_as(&mut self, kind: FrameType, version: Option<&str>, scripted: bool) -> &mut Self {
         let stream = StreamId(self.streams);
         let object = version.map(|version| {
             Arc::new(ObjectRef {
@@ -201,7 +210,7 @@ impl Story {
                 object,
                 bytes: 100,
                 sent: 100,
-                scripted: false,
+                scripted,
             },
         })
     }
@@ -254,6 +263,11 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[case::both_may_have_been_told_410(&[], |s: &mut Story| { s.list("k", 1, "10").list("k", 2, "10").watch("k", 1, "10").expired().watch("k", 2, "10").expired(); })]
 #[case::only_one_can_have_been_told_410(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").expired().watch("k", 1, "10"); })]
 #[case::was_giving_up_when_410_came(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").after(5000).expired().after(900).watch("k", 1, "10"); })]
+#[case::was_giving_up_when_an_event_came(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").after(5000).modified(11).eof().after(900).watch("k", 1, "10"); })]
+#[case::ignores_an_event_behind_a_late_one(&["k INV-02"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").after(5000).modified(11).after(1).modified(12).eof().after(900).watch("k", 1, "10"); })]
+#[case::rejected_an_event_before_410(&[], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").scripted("11").expired().after(900).watch("k", 1, "10"); })]
+#[case::rejected_an_event_of_another_kind_before_410(&[], |s: &mut Story| { s.ask("k", 1, Verb::List, &[]).head(200).paged_as("10", "", true).eof().watch("k", 1, "10").modified(11).expired().after(900).watch("k", 1, "10"); })]
+#[case::ignores_410_long_after_a_scripted_event(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").scripted("11").after(100).expired().after(900).watch("k", 1, "10"); })]
 #[case::reads_no_410_behind_a_refusal(&[], |s: &mut Story| { s.list("k", 1, "10").ask("k", 1, Verb::Watch, &[("watch", "1"), ("resourceVersion", "10")]).head(500).expired().after(900).watch("k", 1, "10"); })]
 #[case::was_giving_up_when_head_and_410_came_twice(&[], |s: &mut Story| { s.list("k", 1, "10"); for _ in 0..2 { s.ask("k", 1, Verb::Watch, &[("watch", "1"), ("resourceVersion", "10")]).after(5000).head(200).expired().after(900); } s.watch("k", 1, "10"); })]
 #[case::ignores_410_behind_a_late_head(&["k INV-04"], |s: &mut Story| { s.list("k", 1, "10").ask("k", 1, Verb::Watch, &[("watch", "1"), ("resourceVersion", "10")]).after(5000).head(200).after(200).expired().after(900).watch("k", 1, "10"); })]
