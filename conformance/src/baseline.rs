@@ -275,7 +275,7 @@ mod tests {
         "- {scenario: a/b, outcome: stuck, reason: r, issue: none public}\n- {scenario: a/b, outcome: crash, reason: r, issue: none public}\n",
         "k.yaml:2:14: a/b is listed already in line 1"
     )]
-    fn a_faulty_file_says_where(#[case] text: &str, #[case] fault: &str) {
+    fn errors_of_a_file_have_a_position(#[case] text: &str, #[case] fault: &str) {
         let error = Baseline::parse(text, Path::new("k.yaml"))
             .unwrap_err()
             .to_string();

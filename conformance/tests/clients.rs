@@ -147,7 +147,7 @@ fn scenario(consumer_delay_ms: u64) -> SharedScenario {
     })
 }
 
-fn told(run: &Run) -> Vec<String> {
+fn reported(run: &Run) -> Vec<String> {
     run.records
         .iter()
         .map(|record| match &record.what {
@@ -169,7 +169,7 @@ fn told(run: &Run) -> Vec<String> {
 #[case(Habit::SaysNothing, &["harness: the run took more than 604800 s"])]
 fn a_run_always_ends(#[case] habit: Habit, #[case] expected: &[&str]) {
     assert_eq!(
-        told(&sim_against(Listener::default(), &scenario(0), &habit, 1)),
+        reported(&sim_against(Listener::default(), &scenario(0), &habit, 1)),
         expected
     );
 }
@@ -177,7 +177,7 @@ fn a_run_always_ends(#[case] habit: Habit, #[case] expected: &[&str]) {
 #[test]
 fn a_client_that_never_pauses_is_stopped_when_the_server_has_enough() {
     let run = sim_against(Listener::default(), &scenario(0), &Habit::Chatters, 1);
-    assert_eq!(told(&run), [&["apply"; 10][..], &["stop"]].concat());
+    assert_eq!(reported(&run), [&["apply"; 10][..], &["stop"]].concat());
 }
 
 #[test]

@@ -84,7 +84,7 @@ enum As {
 )]
 #[case::someone_another_authority_knows(As::CertifiedByAnother, "no connection")]
 #[tokio::test]
-async fn a_kubeconfig_says_who_one_is(#[case] who: As, #[case] expected: &str) {
+async fn a_kubeconfig_gives_the_user(#[case] who: As, #[case] expected: &str) {
     let (listening, edge) = serving(options()).await;
     let authority = listening.authority().unwrap();
     let credentials = match who {

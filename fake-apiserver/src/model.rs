@@ -15,7 +15,7 @@ use scenario::{Manifest, ObjectName, ServerSettings};
 use trace::record::{Replica, WriteOp};
 
 use crate::api::WriteRequest;
-use crate::api::access::Asker;
+use crate::api::access::Requester;
 
 mod bootstrap;
 mod components;
@@ -329,10 +329,10 @@ impl Model {
         now: Duration,
         request: WriteRequest,
         seed: u64,
-        asker: Option<Asker<'_>>,
+        requester: Option<Requester<'_>>,
         replies: &mut Replies,
     ) -> Result<Done, Undone> {
-        let mut done = registry::write(self, now, request, seed, asker, replies)?;
+        let mut done = registry::write(self, now, request, seed, requester, replies)?;
         done.written.extend(self.settle(now));
         Ok(done)
     }

@@ -325,15 +325,15 @@ impl Edge {
 
     /// Calls `steer` with the server, and carries out the outputs. `None`: the server is gone, or it is not a [`Server`].
     pub fn steer<T>(&self, steer: impl FnOnce(&mut Server, Duration) -> T) -> Option<T> {
-        let mut told = None;
+        let mut result = None;
         self.hand_in(|state, now| {
             let usable = state.broken.is_none();
             let core = state.core.as_mut().filter(|_| usable);
             let server = core.and_then(|core| core.as_server());
-            told = server.map(|server| steer(server, now));
+            result = server.map(|server| steer(server, now));
             Input::Tick
         });
-        told
+        result
     }
 
     /// Memory of the server beside its objects; `None`: the server is gone, or it is not a [`Server`].

@@ -242,13 +242,13 @@ fn an_answer_that_is_not_as_it_must_be_is_an_error() {
     for (convert, why) in cases {
         let mut world = World::new(convert);
         world.create(V1, "a", &json!({"hostPort": "h:1"}));
-        let told = format!("conversion webhook for example.com/v1, Kind=Host {why}");
+        let message = format!("conversion webhook for example.com/v1, Kind=Host {why}");
         for path in [format!("{V2}/a"), V2.to_owned()] {
             let (code, answer) = world.ask("GET", &path, &Value::Null);
-            assert_eq!((code, &answer["message"]), (500, &told.as_str().into()));
+            assert_eq!((code, &answer["message"]), (500, &message.as_str().into()));
         }
         let (code, answer) = world.ask("PATCH", &format!("{V2}/a"), &json!({"spec": {"port": "2"}}));
-        assert_eq!((code, &answer["message"]), (500, &told.as_str().into()));
+        assert_eq!((code, &answer["message"]), (500, &message.as_str().into()));
         // A failure is not kept.
         assert_eq!(world.calls.len(), 3);
     }

@@ -183,7 +183,7 @@ struct Recorded {
 fn recording(version: &str, id: &str) -> (Vec<Recorded>, String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../oracle/recordings/{version}/{id}.txt"));
     let text = std::fs::read_to_string(&path).expect("what the test reads and writes is well-formed");
-    let (mut requests, mut told): (Vec<Recorded>, String) = (Vec::new(), String::new());
+    let (mut requests, mut outcome): (Vec<Recorded>, String) = (Vec::new(), String::new());
     let mut in_body = false;
     for line in text.lines() {
         if line == ">" {
@@ -203,15 +203,15 @@ fn recording(version: &str, id: &str) -> (Vec<Recorded>, String) {
         } else if let Some(head) = line.strip_prefix("< ") {
             in_body = false;
             if let Some(status) = head.strip_prefix("HTTP/1.1 ") {
-                told.push_str(&format!("{}\n", &status[..3]));
+                outcome.push_str(&format!("{}\n", &status[..3]));
             } else if head.starts_with("warning: ") {
-                told.push_str(&format!("{head}\n"));
+                outcome.push_str(&format!("{head}\n"));
             }
         } else if line.starts_with('{') || line.starts_with("| ") {
-            told.push_str(&format!("{line}\n"));
+            outcome.push_str(&format!("{line}\n"));
         }
     }
-    (requests, told)
+    (requests, outcome)
 }
 
 /// Uids, times and versions as the recordings show them.
@@ -319,7 +319,7 @@ fn a_write_is_answered_as_recorded(
     #[case] before: &[(&str, &str, &str, &str)],
     #[values((Version::V1_33, "1.33"), (Version::V1_36, "1.36"))] version: (Version, &str),
 ) {
-    let (requests, told) = recording(version.1, id);
+    let (requests, outcome) = recording(version.1, id);
     let mut world = World::fixture(version.0);
     let mut names = BTreeMap::from([("L", world.expect("GET", CM, ""))]);
     for (name, method, object, body) in before {
@@ -358,7 +358,7 @@ fn a_write_is_answered_as_recorded(
         }
     }
     let (mut expected, mut expected_lines) = (String::new(), String::new());
-    for line in without_managed_fields(&told).lines() {
+    for line in without_managed_fields(&outcome).lines() {
         let to = if line.starts_with("| ") {
             &mut expected_lines
         } else {
@@ -413,7 +413,7 @@ fn a_restart_ends_watches_and_compaction_makes_old_lists_too_old() {
 #[rstest]
 #[case(Some("nobody"), 401, "discovery-024-bad-token")]
 #[case(Some("poor"), 403, "discovery-025-forbidden")]
-fn who_may_not_is_told_as_recorded(#[case] token: Option<&str>, #[case] status: u16, #[case] id: &str) {
+fn forbidden_answers_are_as_recorded(#[case] token: Option<&str>, #[case] status: u16, #[case] id: &str) {
     let mut world = World::fixture(Version::V1_36);
     world.server = world.server.with_access(Access {
         token: "full".to_owned(),
@@ -423,8 +423,8 @@ fn who_may_not_is_told_as_recorded(#[case] token: Option<&str>, #[case] status: 
     world.token = token.map(str::to_owned);
     let stream = world.send("GET", CM, None, "");
     let answer = world.answer(stream);
-    let (_, told) = recording("1.36", id);
-    assert_eq!(format!("{status}\n{}", answer.body), told);
+    let (_, outcome) = recording("1.36", id);
+    assert_eq!(format!("{status}\n{}", answer.body), outcome);
     let flow_control = answer
         .headers
         .iter()

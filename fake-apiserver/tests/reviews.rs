@@ -105,10 +105,14 @@ fn whose_token_it_is(#[case] knows_tokens: bool, #[case] spec: Value, #[case] ex
 #[case::poor(true, "poor", limited())]
 #[case::of_nobody(false, "", nobody())]
 #[case::with_a_token_that_nobody_asks_for(false, "full", nobody())]
-fn who_asks(#[case] knows_tokens: bool, #[case] token: &str, #[case] expected: Value) {
+fn self_subject_reviews_return_the_user(
+    #[case] knows_tokens: bool,
+    #[case] token: &str,
+    #[case] expected: Value,
+) {
     let mut server = server(knows_tokens);
-    let told = status(&mut server, token, ASKER, &json!({}));
-    assert_eq!(told, json!({ "userInfo": expected }));
+    let outcome = status(&mut server, token, ASKER, &json!({}));
+    assert_eq!(outcome, json!({ "userInfo": expected }));
 }
 
 /// `path`: one that only they have.
@@ -123,15 +127,15 @@ fn what_they_may_do(
     #[case] path: &str,
 ) {
     let mut server = server(knows_tokens);
-    let told = status(&mut server, token, RULES, &json!({ "namespace": "default" }));
-    let of = |field: &str| told[field].as_array().unwrap().clone();
+    let outcome = status(&mut server, token, RULES, &json!({ "namespace": "default" }));
+    let of = |field: &str| outcome[field].as_array().unwrap().clone();
     let (resources, paths) = (of("resourceRules"), of("nonResourceRules"));
-    assert_eq!((resources.len(), paths.len()), count, "{told}");
+    assert_eq!((resources.len(), paths.len()), count, "{outcome}");
     let mut urls = paths
         .iter()
         .map(|rule| rule["nonResourceURLs"].as_array().unwrap());
-    assert!(urls.any(|urls| urls.contains(&path.into())), "{told}");
-    assert_eq!(told["incomplete"], false);
+    assert!(urls.any(|urls| urls.contains(&path.into())), "{outcome}");
+    assert_eq!(outcome["incomplete"], false);
 }
 
 #[rstest]
@@ -151,13 +155,13 @@ fn with_token(spec: Value) -> (Server, String) {
     let account = json!({ "metadata": { "name": "robot" } });
     let post = ("POST", ACCOUNTS);
     assert_eq!(ask(&mut server, Duration::ZERO, "full", post, &account).0, 201);
-    let told = status(&mut server, "full", &format!("{ACCOUNTS}/robot/token"), &spec);
-    let token = told["token"].as_str().expect("there is one").to_owned();
+    let outcome = status(&mut server, "full", &format!("{ACCOUNTS}/robot/token"), &spec);
+    let token = outcome["token"].as_str().expect("there is one").to_owned();
     (server, token)
 }
 
 /// Who asks with this token at this time, or the code of the refusal.
-fn asker(server: &mut Server, now: Duration, token: &str) -> Result<Value, u16> {
+fn requester(server: &mut Server, now: Duration, token: &str) -> Result<Value, u16> {
     match ask(server, now, token, ("POST", ASKER), &json!({})) {
         (201, body) => Ok(body["status"]["userInfo"]["username"].clone()),
         (code, _) => Err(code),
@@ -169,33 +173,33 @@ fn a_token_of_a_service_account_is_good_until_it_expires() {
     let (mut server, token) = with_token(json!({ "expirationSeconds": 600 }));
     let at = Duration::from_secs;
     let robot = Ok(json!("system:serviceaccount:default:robot"));
-    assert_eq!(asker(&mut server, at(599), &token), robot);
+    assert_eq!(requester(&mut server, at(599), &token), robot);
     let pods = ("GET", "/api/v1/namespaces/default/pods");
     assert_eq!(ask(&mut server, at(599), &token, pods, &Value::Null).0, 403);
-    assert_eq!(asker(&mut server, at(600), &token), Err(401));
+    assert_eq!(requester(&mut server, at(600), &token), Err(401));
     let review = json!({ "spec": { "token": token } });
-    let (_, told) = ask(&mut server, at(600), "full", ("POST", TOKEN), &review);
+    let (_, outcome) = ask(&mut server, at(600), "full", ("POST", TOKEN), &review);
     let why = "[invalid bearer token, service account token has expired]";
-    assert_eq!(told["status"], json!({ "user": {}, "error": why }));
+    assert_eq!(outcome["status"], json!({ "user": {}, "error": why }));
 }
 
 #[test]
 fn a_token_is_good_for_whom_it_is_meant() {
     let (mut server, token) = with_token(json!({ "audiences": ["a", "b"] }));
-    assert_eq!(asker(&mut server, Duration::ZERO, &token), Err(401));
+    assert_eq!(requester(&mut server, Duration::ZERO, &token), Err(401));
     let review = json!({ "token": token, "audiences": ["b", "c", "a"] });
-    let told = status(&mut server, "full", TOKEN, &review);
-    assert_eq!(told["audiences"], json!(["b", "a"]));
+    let outcome = status(&mut server, "full", TOKEN, &review);
+    assert_eq!(outcome["audiences"], json!(["b", "a"]));
     let groups = [
         "system:serviceaccounts",
         "system:serviceaccounts:default",
         "system:authenticated",
     ];
-    assert_eq!(told["user"]["groups"], json!(groups));
-    let told = status(&mut server, "full", TOKEN, &json!({ "token": token }));
+    assert_eq!(outcome["user"]["groups"], json!(groups));
+    let outcome = status(&mut server, "full", TOKEN, &json!({ "token": token }));
     let why = "[invalid bearer token, token audiences [\"a\" \"b\"] is invalid for the target audiences \
                [\"https://kubernetes.default.svc\"]]";
-    assert_eq!(told["error"], why);
+    assert_eq!(outcome["error"], why);
 }
 
 #[rstest]
@@ -215,17 +219,17 @@ fn a_token_is_good_for_nothing_without(#[case] spec: Value, #[case] gone: &str, 
     };
     create("serviceaccounts", "robot");
     create("secrets", "door");
-    let told = status(&mut server, "full", &format!("{ACCOUNTS}/robot/token"), &spec);
-    let token = told["token"].as_str().expect("there is one").to_owned();
-    assert!(asker(&mut server, now, &token).is_ok());
+    let outcome = status(&mut server, "full", &format!("{ACCOUNTS}/robot/token"), &spec);
+    let token = outcome["token"].as_str().expect("there is one").to_owned();
+    assert!(requester(&mut server, now, &token).is_ok());
     let gone = format!("/api/v1/namespaces/default/{gone}");
     assert_eq!(
         ask(&mut server, now, "full", ("DELETE", &gone), &json!({})).0,
         200
     );
-    assert_eq!(asker(&mut server, now, &token), Err(401));
-    let told = status(&mut server, "full", TOKEN, &json!({ "token": token }));
-    assert_eq!(told["error"], format!("[invalid bearer token, {why}]"));
+    assert_eq!(requester(&mut server, now, &token), Err(401));
+    let outcome = status(&mut server, "full", TOKEN, &json!({ "token": token }));
+    assert_eq!(outcome["error"], format!("[invalid bearer token, {why}]"));
 }
 
 #[test]
@@ -236,7 +240,7 @@ fn another_server_does_not_take_it() {
         limited_token: None,
         signing_secret: [1; 32],
     });
-    assert_eq!(asker(&mut other, Duration::ZERO, &token), Err(401));
+    assert_eq!(requester(&mut other, Duration::ZERO, &token), Err(401));
 }
 
 /// As the flags `--token-auth-file`, `--anonymous-auth` and `--authorization-mode` of kube-apiserver.
@@ -258,11 +262,11 @@ fn settings_of_access_are_those_of_the_flags() {
         tokens: vec![("hers".to_owned(), jane)],
         ..AccessSettings::default()
     });
-    let told = status(&mut listed, "hers", ASKER, &json!({}));
+    let outcome = status(&mut listed, "hers", ASKER, &json!({}));
     let expected = json!({ "username": "jane", "uid": "7", "groups": ["dev", "system:authenticated"] });
-    assert_eq!(told["userInfo"], expected);
-    let told = status(&mut listed, "full", TOKEN, &json!({ "token": "hers" }));
-    assert_eq!(told["user"], expected);
+    assert_eq!(outcome["userInfo"], expected);
+    let outcome = status(&mut listed, "full", TOKEN, &json!({ "token": "hers" }));
+    assert_eq!(outcome["user"], expected);
     assert_eq!(code(&mut listed, "hers", pods), 403);
     assert_eq!(
         code(&mut listed, "", pods),

@@ -28,7 +28,7 @@ const LAG_MAX: u64 = 10_000;
 #[derive(Debug, Default, PartialEq)]
 struct Answer {
     bytes: Vec<u8>,
-    /// It is to be told that all of it was taken.
+    /// The server waits until all of it is flushed.
     fence: bool,
     ended: Option<Ending>,
 }

@@ -219,11 +219,11 @@ impl World {
     /// Creates a ConfigMap. Code, and its message or data.
     async fn create(&self, name: &str) -> (u16, Value) {
         let (code, answer) = self.ask(Method::POST, MAPS, &map(name)).await;
-        let told = match code {
+        let outcome = match code {
             201 => answer["data"].clone(),
             _ => answer["message"].clone(),
         };
-        (code, told)
+        (code, outcome)
     }
 
     fn calls(&self) -> Vec<(String, String)> {
@@ -314,12 +314,12 @@ async fn a_patch_that_makes_the_object_invalid_is_refused_by_validation() {
             &configuration("m", &hook.client_config("/"), &json!({})),
         )
         .await;
-    let (code, told) = world.create("a").await;
-    assert_eq!(code, 422, "{told}");
-    let told = told.as_str().unwrap();
+    let (code, outcome) = world.create("a").await;
+    assert_eq!(code, 422, "{outcome}");
+    let outcome = outcome.as_str().unwrap();
     assert!(
-        told.starts_with("ConfigMap \"a\" is invalid: metadata.labels"),
-        "{told}"
+        outcome.starts_with("ConfigMap \"a\" is invalid: metadata.labels"),
+        "{outcome}"
     );
 }
 
@@ -363,7 +363,7 @@ const FAILED: &str = "Internal error occurred: failed calling webhook \"h.exampl
 #[tokio::test]
 async fn a_failed_call_is_an_error_or_ignored(
     #[case] decide: Decide,
-    #[case] told: &str,
+    #[case] outcome: &str,
     #[case] verdict: &str,
 ) {
     let hook = Hook::serve(decide).await;
@@ -376,7 +376,7 @@ async fn a_failed_call_is_an_error_or_ignored(
     let (code, message) = world.create("a").await;
     assert_eq!(code, 500);
     let message = message.as_str().unwrap();
-    assert!(message.starts_with(&format!("{FAILED}{told}")), "{message}");
+    assert!(message.starts_with(&format!("{FAILED}{outcome}")), "{message}");
     assert_eq!(world.calls(), [("h.example.com".to_owned(), verdict.to_owned())]);
 
     let path = format!("{HOOKS}/{VALIDATING}/h");
@@ -445,17 +445,17 @@ async fn a_service_without_endpoints_leads_nowhere() {
     world
         .configure(VALIDATING, &configuration("h", &client_config, &json!({})))
         .await;
-    let told = |why: &str| {
+    let outcome = |why: &str| {
         format!("{FAILED}failed to call webhook: Post \"https://s.default.svc:443/p?timeout=10s\": {why}")
     };
-    assert_eq!(world.create("a").await.1, told("service \"s\" not found"));
+    assert_eq!(world.create("a").await.1, outcome("service \"s\" not found"));
     let service = json!({ "metadata": {"name": "s"}, "spec": {"ports": [{"port": 443}]} });
     world
         .ask(Method::POST, "/api/v1/namespaces/default/services", &service)
         .await;
     assert_eq!(
         world.create("a").await.1,
-        told("no endpoints available for service \"s\"")
+        outcome("no endpoints available for service \"s\"")
     );
 }
 
@@ -476,11 +476,11 @@ async fn a_service_that_is_a_name_is_called_with_its_own() {
         .configure(VALIDATING, &configuration("h", &client_config, &json!({})))
         .await;
     let (code, message) = world.create("a").await;
-    let told = message.as_str().unwrap();
+    let outcome = message.as_str().unwrap();
     assert_eq!(code, 500);
     // Its certificate is not for that name: the call came as far as that.
-    assert!(told.contains("x509: certificate is valid for "), "{told}");
-    assert!(told.ends_with(", not s.default.svc"), "{told}");
+    assert!(outcome.contains("x509: certificate is valid for "), "{outcome}");
+    assert!(outcome.ends_with(", not s.default.svc"), "{outcome}");
 }
 
 #[tokio::test]

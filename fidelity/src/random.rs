@@ -299,7 +299,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().unwrap()
     }
 
-    fn told(seeds: std::ops::Range<u64>, between: Between) -> Vec<String> {
+    fn summaries(seeds: std::ops::Range<u64>, between: Between) -> Vec<String> {
         let programs: Vec<Program> = seeds
             .map(|seed| Program::new(seed, Version::V1_36, between))
             .collect();
@@ -313,9 +313,9 @@ mod tests {
 
     #[test]
     fn a_seed_generates_one_program() {
-        let first = told(0..10, Between::Compaction);
-        assert_eq!(first, told(0..10, Between::Compaction));
-        assert_ne!(first, told(10..20, Between::Compaction));
+        let first = summaries(0..10, Between::Compaction);
+        assert_eq!(first, summaries(0..10, Between::Compaction));
+        assert_ne!(first, summaries(10..20, Between::Compaction));
     }
 
     #[test]

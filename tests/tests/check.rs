@@ -41,7 +41,7 @@ fn text(bytes: &[u8]) -> String {
 #[case::bad("bad", BAD.to_owned(), &[], 2, "claim.yaml:6:5")]
 #[case::warned("warned", format!("{GOOD}{WARNED}"), &[], 0, "claim.yaml:6:19: warning: `delete` of `a` is never emitted")]
 #[case::strict("strict", format!("{GOOD}{WARNED}"), &["--strict"], 1, "1 warning")]
-fn check_says_what_is_wrong(
+fn check_reports_every_error(
     #[case] name: &str,
     #[case] scenario: String,
     #[case] arguments: &[&str],

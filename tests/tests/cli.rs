@@ -78,7 +78,7 @@ fn play_serves_a_scenario_through_its_kubeconfig() {
 }
 
 #[test]
-fn play_says_where_a_file_is_broken() {
+fn play_points_at_the_error_in_a_file() {
     let file = broken_file("broken.yaml");
     let ended = program("fake-apiserver").arg("play").arg(&file).output().unwrap();
     assert_eq!(ended.status.code(), Some(2), "{}", text_of(&ended.stderr));

@@ -338,7 +338,7 @@ fn two_controllers_share_a_stream() {
 }
 
 #[test]
-fn a_store_says_up_to_where_it_is_synced() {
+fn a_store_reports_the_version_it_is_synced_to() {
     block_on(async {
         let world = World::new().await;
         let created = world.create_map("map").await;

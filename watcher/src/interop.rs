@@ -165,7 +165,7 @@ mod tests {
     #[case::a_list(During::List, "failed to perform initial object list")]
     #[case::a_start(During::WatchStart, "failed to start watching object")]
     #[case::a_watch(During::Watch, "watch stream failed")]
-    fn an_error_says_where_it_happened_and_why(#[case] during: During, #[case] text: &str) {
+    fn an_error_names_its_phase_and_cause(#[case] during: During, #[case] text: &str) {
         let refused = Error::Rejected {
             during,
             http: 403,

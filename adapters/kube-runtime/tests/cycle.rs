@@ -173,7 +173,7 @@ fn play(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Run {
     sim_against(OneRelist::default(), scenario, client, seed)
 }
 
-fn said(run: &Run) -> Vec<String> {
+fn reported(run: &Run) -> Vec<String> {
     let reports = run.records.iter().filter_map(|record| match &record.what {
         What::Reported(report) => Some(report),
         _ => None,
@@ -226,16 +226,16 @@ fn what_the_library_does_is_reported_in_order(
     #[case] expected: &[&str],
 ) {
     assert_eq!(
-        said(&play(&scenario(mode, group, plural, kind), &KubeRuntime, 7)),
+        reported(&play(&scenario(mode, group, plural, kind), &KubeRuntime, 7)),
         expected
     );
 }
 
 #[test]
-fn it_tells_the_same_over_sockets() {
+fn the_events_over_sockets_are_the_same() {
     let scenario = scenario(ClientMode::Watcher, "", "configmaps", "ConfigMap");
     let run = live_against(OneRelist::default(), &scenario, &KubeRuntime, 7).unwrap();
-    assert_eq!(said(&run), WHOLE);
+    assert_eq!(reported(&run), WHOLE);
 }
 
 #[test]

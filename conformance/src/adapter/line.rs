@@ -156,7 +156,7 @@ mod tests {
         r#"{"ev":"hello","protocol":1,"client":{"name":"x","lang":"go","version":"1"},"contracts":["informer"],"caps":["paging"],"recovers":"library"}"#,
         "unknown variant `paging`"
     )]
-    fn a_line_that_is_no_message_says_why(#[case] line: &str, #[case] why: &str) {
+    fn a_malformed_line_is_an_error_with_a_reason(#[case] line: &str, #[case] why: &str) {
         let Line::Invalid(said) = read(line.as_bytes()) else {
             panic!("{line} was read");
         };

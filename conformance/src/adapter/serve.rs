@@ -129,7 +129,7 @@ async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String
                     .map_err(io::Error::other)?;
                 credit = start.paused.then_some(0);
                 let contract = offered(client, &start).unwrap_or_default();
-                reports = client.start(kube, told(*start, contract));
+                reports = client.start(kube, start_of(*start, contract));
             }
             Some(Ok(Command::Start(start))) => unsupported("contract", &start.contract)?,
             Some(Ok(Command::Pause)) => credit = Some(0),
@@ -184,7 +184,7 @@ async fn kube(gzip: bool) -> Result<kube_client::Client, Box<dyn std::error::Err
 }
 
 /// What a client of this process is started with.
-fn told(start: Start, contract: scenario::Contract) -> client::Start {
+fn start_of(start: Start, contract: scenario::Contract) -> client::Start {
     let Start {
         resource,
         namespace,
@@ -318,7 +318,7 @@ mod tests {
             recovers: Recovers::Library,
         };
         let line = serde_json::to_string(&fit::start(&scenario, &hello).unwrap()).unwrap();
-        let start = told(serde_json::from_str(&line).unwrap(), scenario::Contract::Informer);
+        let start = start_of(serde_json::from_str(&line).unwrap(), scenario::Contract::Informer);
         assert_eq!(start.settings, scenario.client);
         assert_eq!(start.target, scenario.target);
         assert_eq!(

@@ -173,10 +173,10 @@ impl Session {
         {
             return Err(format!("the adapter printed `{word}` after `end`"));
         }
-        self.told(event, &word)
+        self.record_event(event, &word)
     }
 
-    fn told(&mut self, event: Event, word: &str) -> Result<(), String> {
+    fn record_event(&mut self, event: Event, word: &str) -> Result<(), String> {
         match event {
             Event::Init | Event::InitApply(_) | Event::InitDone if !self.shows_lists() => {
                 return Err(format!(

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_fail_where_they_are_told_to() {
+    fn warnings_fail_if_configured() {
         assert_eq!(Standing::of(&[Outcome::Warn], None, STRICT), Standing::Failed);
         assert!(is_retried(Outcome::Warn, None, STRICT));
         assert!(!is_retried(Outcome::Warn, None, Rules::default()));
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flaky_test_passes_where_it_is_told_to() {
+    fn a_flaky_test_passes_if_configured() {
         let rules = Rules {
             flaky_passes: true,
             ..Rules::default()

@@ -264,7 +264,7 @@ fn a_graceful_goaway_leaves_what_is_under_way_alone() {
 }
 
 #[test]
-fn a_goaway_that_closes_says_why() {
+fn a_closing_goaway_has_an_error_code() {
     let core = Scripted {
         pieces: vec![
             Head(None),
@@ -358,7 +358,7 @@ fn no_more_streams_than_allowed_are_open_at_a_time() {
 }
 
 #[test]
-fn each_stream_that_is_given_up_is_told_and_the_connection_lives_on() {
+fn each_abandoned_stream_is_reported_and_the_connection_stays_open() {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: vec![Head(None), Data(b"one\n")],

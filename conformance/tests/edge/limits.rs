@@ -228,7 +228,7 @@ fn who_takes_nothing_is_cut_after_a_minute(#[case] sent: &str, #[case] length: O
 }
 
 #[test]
-fn a_watch_is_over_with_its_connection_whatever_was_said_on_it() {
+fn a_watch_ends_with_its_connection_after_any_input() {
     runtime(true).block_on(async {
         let edge = Edge::new(Scripted {
             pieces: vec![Head(None), Data(b"one\n")],

@@ -228,7 +228,7 @@ fn nobody_listens_while_connections_are_refused_and_then_someone_does() {
 #[case::watch(&[Head(None), Data(b"one\n")], true)]
 #[case::stalled_watch(&[Head(None), Data(b"one\n"), End(Ending::Stall)], true)]
 #[case::whole_answer(&[Head(None), Data(b"one\n"), End(WHOLE)], false)]
-fn an_answer_given_up_is_told_before_its_connection(#[case] pieces: &[Out], #[case] abandoned: bool) {
+fn an_abandoned_response_is_reported_before_its_connection(#[case] pieces: &[Out], #[case] abandoned: bool) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: pieces.to_vec(),
@@ -254,7 +254,7 @@ fn an_answer_given_up_is_told_before_its_connection(#[case] pieces: &[Out], #[ca
 #[case::fin(Some(Ending::Fin))]
 #[case::rst(Some(Ending::Rst))]
 #[case::idle(None)]
-fn a_connection_the_server_ended_is_told_so(#[case] ending: Option<Ending>) {
+fn a_connection_closed_by_the_server_is_reported(#[case] ending: Option<Ending>) {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let pieces = vec![Head(None), End(ending.unwrap_or(WHOLE))];
     let core = Scripted {
@@ -274,7 +274,7 @@ fn a_connection_the_server_ended_is_told_so(#[case] ending: Option<Ending>) {
 }
 
 #[test]
-fn an_answer_given_up_before_its_head_is_told_too() {
+fn a_response_abandoned_before_its_head_is_reported() {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         heard: heard.clone(),

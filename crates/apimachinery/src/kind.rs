@@ -177,7 +177,7 @@ pub enum Review {
     /// SelfSubjectRulesReview.
     OwnRules,
     /// SelfSubjectReview.
-    Asker,
+    Requester,
     /// TokenReview.
     Token,
     /// TokenRequest of a service account.

@@ -22,7 +22,7 @@ mod tests;
 mod variables;
 
 use base::{Base, Binding, Scope};
-pub use check::faults;
+pub use check::validate;
 pub(crate) use matching::Matching;
 
 /// API group of policies and bindings. They are never held against policies themselves.
@@ -36,7 +36,7 @@ pub struct Request<'a> {
     /// Kind in whose words the objects are shown.
     pub kind: &'a ApiResource,
     /// Kind of the request; another one where the objects were converted.
-    pub asked: &'a ApiResource,
+    pub request_kind: &'a ApiResource,
     /// Kind of the objects, if it is that of a subresource: `Scale`.
     pub part: Option<&'a ApiResource>,
     /// `status`, or empty.
@@ -190,8 +190,8 @@ pub(crate) fn conditions_hold(
     }
 }
 
-/// What is wrong with a request, by one validation.
-struct Fault {
+/// Decision of a validation that failed, or could not be evaluated (`PolicyDecision`).
+struct Decision {
     message: String,
     reason: String,
 }
@@ -255,19 +255,19 @@ impl Policy {
         let all = match self.base.params(binding, find) {
             Ok(all) => all,
             Err(why) => {
-                let fault = self.base.fails.then(|| Fault::unreasoned(why.to_owned()));
-                return self.tell(binding, fault, verdict);
+                let decision = self.base.fails.then(|| Decision::invalid(why.to_owned()));
+                return self.apply(binding, decision, verdict);
             }
         };
         for params in &all {
             let scope = self.base.scope(request, params.as_ref());
-            let faults = self.faults(&scope);
-            self.tell(binding, faults, verdict);
+            let decisions = self.decisions(&scope);
+            self.apply(binding, decisions, verdict);
         }
     }
 
     /// What the validations find, unless a condition does not hold.
-    fn faults(&self, scope: &Scope) -> Vec<Fault> {
+    fn decisions(&self, scope: &Scope) -> Vec<Decision> {
         for condition in &self.base.conditions {
             match scope.evaluate(condition) {
                 Ok(Answer::Bool(true)) => {}
@@ -281,49 +281,49 @@ impl Policy {
                 .filter_map(|validation| match scope.evaluate(&validation.expression) {
                     Ok(Answer::Bool(true)) => None,
                     Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => {
-                        Some(validation.fault(scope))
+                        Some(validation.decision(scope))
                     }
                     Err(failure) => self.failed(&validation.expression, &failure),
                 });
         found.collect()
     }
 
-    fn failed(&self, expression: &Compiled, failure: &Failure) -> Option<Fault> {
+    fn failed(&self, expression: &Compiled, failure: &Failure) -> Option<Decision> {
         let fails = self.base.fails;
-        fails.then(|| Fault::unreasoned(expression.resulted(failure)))
+        fails.then(|| Decision::invalid(expression.resulted(failure)))
     }
 
-    fn tell(&self, binding: &Binding, faults: impl IntoIterator<Item = Fault>, verdict: &mut Verdict) {
-        for fault in faults {
+    fn apply(&self, binding: &Binding, decisions: impl IntoIterator<Item = Decision>, verdict: &mut Verdict) {
+        for decision in decisions {
             let (policy, bound) = (&self.base.name, &binding.name);
             if binding.has("Warn") {
                 verdict.warnings.push(format!(
                     "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{bound}': {}",
-                    fault.message
+                    decision.message
                 ));
             }
             if binding.has("Deny") && verdict.refusal.is_none() {
                 let message = format!(
                     "ValidatingAdmissionPolicy '{policy}' with binding '{bound}' denied request: {}",
-                    fault.message
+                    decision.message
                 );
                 verdict.refusal = Some(Refusal {
                     message,
-                    code: match fault.reason.as_str() {
+                    code: match decision.reason.as_str() {
                         "Forbidden" => 403,
                         "Unauthorized" => 401,
                         "RequestEntityTooLarge" => 413,
                         _ => 422,
                     },
-                    reason: fault.reason,
+                    reason: decision.reason,
                 });
             }
         }
     }
 }
 
-impl Fault {
-    fn unreasoned(message: String) -> Self {
+impl Decision {
+    fn invalid(message: String) -> Self {
         Self {
             message,
             reason: "Invalid".to_owned(),
@@ -332,21 +332,21 @@ impl Fault {
 }
 
 impl Validation {
-    fn fault(&self, scope: &Scope) -> Fault {
-        let said = self
+    fn decision(&self, scope: &Scope) -> Decision {
+        let evaluated = self
             .message_expression
             .as_ref()
             .map(|message| scope.evaluate(message));
-        let said = match said {
+        let evaluated = match evaluated {
             Some(Ok(Answer::Text(text))) => text.trim().to_owned(),
             Some(Ok(Answer::Bool(_) | Answer::Other) | Err(_)) | None => String::new(),
         };
-        let message = match (said.as_str(), self.message.trim()) {
+        let message = match (evaluated.as_str(), self.message.trim()) {
             ("", "") => format!("failed expression: {}", self.expression.text.trim()),
             ("", message) => message.to_owned(),
-            (_, _) => said,
+            (_, _) => evaluated,
         };
-        Fault {
+        Decision {
             message,
             reason: match self.reason.as_str() {
                 "" => "Invalid".to_owned(),
@@ -366,8 +366,8 @@ impl Request<'_> {
             "kind": gvk(self.part.unwrap_or(self.kind)),
             "resource": gvr(self.kind),
             "subResource": self.subresource,
-            "requestKind": gvk(self.part.unwrap_or(self.asked)),
-            "requestResource": gvr(self.asked),
+            "requestKind": gvk(self.part.unwrap_or(self.request_kind)),
+            "requestResource": gvr(self.request_kind),
             "requestSubResource": self.subresource,
             "name": self.name,
             "namespace": self.namespace.unwrap_or_default(),

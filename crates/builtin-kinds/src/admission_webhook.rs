@@ -127,7 +127,7 @@ impl Hook {
         if self.conditions.is_empty() {
             return Ok(true);
         }
-        let asked = request.as_json();
+        let json = request.as_json();
         let objects = [request.object, request.old];
         let size = objects.into_iter().flatten().map(size::json_bytes).sum();
         let mut spent = 0;
@@ -136,7 +136,7 @@ impl Hook {
             let known = [
                 ("object", value(request.object)),
                 ("oldObject", value(request.old)),
-                ("request", expression::untyped(&asked)),
+                ("request", expression::untyped(&json)),
             ];
             condition.evaluate(known, size, &mut spent)
         });
@@ -147,7 +147,7 @@ impl Hook {
         }
     }
 
-    /// Whether the webhook may be asked about a dry run.
+    /// Whether the webhook may be called for a dry run.
     ///
     /// # Errors
     /// 400: it has side effects.
@@ -163,22 +163,22 @@ impl Hook {
 
     /// The `AdmissionReview` of a request.
     pub fn review(&self, request: &Request<'_>, uid: &str) -> Value {
-        let mut asked = request.as_json();
-        asked["uid"] = uid.into();
+        let mut json = request.as_json();
+        json["uid"] = uid.into();
         if request.kind.group.is_empty() && request.kind.plural == "namespaces" {
-            asked["namespace"] = request.name.into();
+            json["namespace"] = request.name.into();
         }
         for empty in ["name", "namespace", "subResource", "requestSubResource"] {
-            if asked[empty] == "" {
-                asked.as_object_mut().map(|asked| asked.shift_remove(empty));
+            if json[empty] == "" {
+                json.as_object_mut().map(|fields| fields.shift_remove(empty));
             }
         }
-        asked["object"] = request.object.cloned().unwrap_or_default();
-        asked["oldObject"] = request.old.cloned().unwrap_or_default();
+        json["object"] = request.object.cloned().unwrap_or_default();
+        json["oldObject"] = request.old.cloned().unwrap_or_default();
         json!({
             "kind": "AdmissionReview",
             "apiVersion": format!("admission.k8s.io/{}", self.version),
-            "request": asked,
+            "request": json,
         })
     }
 

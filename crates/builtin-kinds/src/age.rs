@@ -106,7 +106,7 @@ mod tests {
     #[case::years(63_072_000.0, "2y")]
     #[case::years_and_days(63_158_400.0, "2y1d")]
     #[case::many_years(252_288_000.0, "8y")]
-    fn ages_are_said_as_kubectl_shows_them(#[case] seconds: f64, #[case] expected: &str) {
+    fn ages_are_formatted_as_kubectl_does(#[case] seconds: f64, #[case] expected: &str) {
         assert_eq!(human(seconds), expected);
     }
 

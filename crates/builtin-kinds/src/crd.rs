@@ -118,15 +118,15 @@ impl Definition {
     }
 
     /// Returns the validation errors of an object. Unchanged parts of `old` are not validated again.
-    fn faults(&self, object: &Value, old: Option<&Value>, version: Version) -> Vec<Cause> {
-        validate::faults(&self.structural, object, old, "", version)
+    fn errors(&self, object: &Value, old: Option<&Value>, version: Version) -> Vec<Cause> {
+        validate::validate(&self.structural, object, old, "", version)
     }
 
     /// Returns the validation errors of the status.
-    fn status_faults(&self, object: &Value, old: &Value, version: Version) -> Vec<Cause> {
+    fn status_errors(&self, object: &Value, old: &Value, version: Version) -> Vec<Cause> {
         match (self.structural.properties.get("status"), object.get("status")) {
             (Some(schema), Some(status)) => {
-                validate::faults(schema, status, old.get("status"), "status", version)
+                validate::validate(schema, status, old.get("status"), "status", version)
             }
             (_, _) => Vec::new(),
         }
@@ -140,9 +140,9 @@ impl Definition {
 /// The validation errors, each with its field, as the server reports them.
 pub fn established(manifest: &Value, others: &[Value]) -> Result<(Value, Vec<KindRef>), Vec<String>> {
     let mut definition = prepared(manifest.clone(), None);
-    let faults = check::faults(&definition);
-    if !faults.is_empty() {
-        return Err(faults.iter().map(in_words).collect());
+    let errors = check::validate(&definition);
+    if !errors.is_empty() {
+        return Err(errors.iter().map(in_words).collect());
     }
     let same_group = |other: &&Value| other["spec"]["group"] == definition["spec"]["group"];
     let taken = names::Taken::by(others.iter().filter(same_group));
@@ -165,32 +165,32 @@ pub fn receive_new(kind: &ApiResource, object: &mut Value, version: Version) -> 
     let unknown = unknown
         .into_iter()
         .map(|path| format!("unknown field \"{path}\""));
-    let mut faults = new_faults(kind, object, version);
-    if faults.is_empty() {
-        faults = rule_faults(kind, object, None).causes;
+    let mut errors = validate_create(kind, object, version);
+    if errors.is_empty() {
+        errors = evaluate_rules(kind, object, None).causes;
     }
-    unknown.chain(faults.iter().map(in_words)).collect()
+    unknown.chain(errors.iter().map(in_words)).collect()
 }
 
-fn in_words(fault: &Cause) -> String {
-    format!("{}: {}", fault.field, fault.message)
+fn in_words(error: &Cause) -> String {
+    format!("{}: {}", error.field, error.message)
 }
 
 /// Returns the validation errors of a new object: of a custom resource, or of a definition.
-pub fn new_faults(kind: &ApiResource, object: &Value, version: Version) -> Vec<Cause> {
+pub fn validate_create(kind: &ApiResource, object: &Value, version: Version) -> Vec<Cause> {
     match Definition::of(kind) {
         Some(definition) => {
-            let mut faults = definition.faults(object, None, version);
-            faults.extend(replica_faults(kind, object));
-            faults
+            let mut errors = definition.errors(object, None, version);
+            errors.extend(replicas_error(kind, object));
+            errors
         }
-        None if kind.defines => check::faults(&prepared(object.clone(), None)),
+        None if kind.defines => check::validate(&prepared(object.clone(), None)),
         None => Vec::new(),
     }
 }
 
 /// Returns the validation errors of an update of `old`.
-pub fn changed_faults(
+pub fn validate_update(
     kind: &ApiResource,
     object: &Value,
     old: &Value,
@@ -199,15 +199,15 @@ pub fn changed_faults(
 ) -> Vec<Cause> {
     match (Definition::of(kind), part) {
         (Some(definition), None) => {
-            let mut faults = definition.faults(object, Some(old), version);
-            faults.extend(replica_faults(kind, object));
-            faults
+            let mut errors = definition.errors(object, Some(old), version);
+            errors.extend(replicas_error(kind, object));
+            errors
         }
-        (Some(definition), Some(Subresource::Status)) => definition.status_faults(object, old, version),
+        (Some(definition), Some(Subresource::Status)) => definition.status_errors(object, old, version),
         (None, None) if kind.defines => {
-            let mut faults = check::faults(object);
-            faults.extend(check::changes(object, old));
-            faults
+            let mut errors = check::validate(object);
+            errors.extend(check::changes(object, old));
+            errors
         }
         (_, _) => Vec::new(),
     }
@@ -215,14 +215,14 @@ pub fn changed_faults(
 
 /// Evaluates the rules in CEL for an object that is valid by its schema; `old`: the object before an update. A write of the
 /// status evaluates the rules of the whole object.
-pub fn rule_faults(kind: &ApiResource, object: &Value, old: Option<&Value>) -> Found {
+pub fn evaluate_rules(kind: &ApiResource, object: &Value, old: Option<&Value>) -> Found {
     Definition::of(kind).map_or_else(Found::default, |definition| {
-        rules::faults(&definition.structural, object, old)
+        rules::evaluate_all(&definition.structural, object, old)
     })
 }
 
 /// Returns the error of replicas that are not a non-negative integer.
-fn replica_faults(kind: &ApiResource, object: &Value) -> Option<Cause> {
+fn replicas_error(kind: &ApiResource, object: &Value) -> Option<Cause> {
     let scale = kind.scale.as_ref()?;
     let value = object.pointer(&scale.spec)?;
     let field = scale.spec.replace('/', ".");

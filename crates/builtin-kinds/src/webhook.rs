@@ -1,6 +1,6 @@
 //! Webhooks that a server calls: where one is, and what a REST client makes of its response.
 //!
-//! No I/O: a call is described here and carried out elsewhere. It must not know what is asked.
+//! No I/O: a call is described here and carried out elsewhere. It must not know what a review holds.
 //!
 //! Source: apiserver `pkg/util/webhook/client.go`; client-go `rest/request.go` (`transformResponse`), apimachinery
 //! `api/errors/errors.go` (`NewGenericServerResponse`).

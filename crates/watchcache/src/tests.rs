@@ -181,7 +181,7 @@ impl World {
         let mut sent = Vec::new();
         loop {
             match watch.poll(&self.storage, self.now, view) {
-                Poll::Send(frame) => sent.push(told(&frame)),
+                Poll::Send(frame) => sent.push(summary(&frame)),
                 Poll::Pending { .. } => return sent,
                 Poll::End => {
                     sent.push("end".to_owned());
@@ -192,7 +192,7 @@ impl World {
     }
 }
 
-fn told(frame: &Frame<Note>) -> String {
+fn summary(frame: &Frame<Note>) -> String {
     let word = frame.word();
     match frame {
         Frame::Initial(note) => format!("{word} {}@{}", note.key, note.revision),

@@ -22,7 +22,7 @@ fn open_streams(server: &Server) -> String {
 #[case::keeps_alive("1.1", "keep-alive")]
 #[case::closes("1.1", "close")]
 #[case::of_http_1_0("1.0", "close")]
-fn a_watch_ends_with_its_connection_whatever_was_said_on_it(#[case] version: &str, #[case] connection: &str) {
+fn a_watch_ends_with_its_connection_after_any_input(#[case] version: &str, #[case] connection: &str) {
     let server = server();
     abandoned_watches(server.address(), 50, version, connection);
     let gone = (0..LOOKS).any(|_| open_streams(&server) == "0 open streams");

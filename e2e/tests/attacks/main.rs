@@ -25,7 +25,7 @@ fn holds(server: &Server, most: usize) {
 }
 
 /// Returns the memory that the server reports for a part, in MiB.
-fn told(server: &Server, part: &str) -> f64 {
+fn metric(server: &Server, part: &str) -> f64 {
     let status = server.ctl(&["status"]);
     let after = status.split(&format!("{part} ")).nth(1);
     let number = after.and_then(|rest| rest.split([',', ' ', '\n']).next());

@@ -2,7 +2,7 @@
 
 use e2e::attacks::{fill, long_selector, neighbour, rewrite, unread_lists, write};
 
-use crate::{MIB, holds, server, told};
+use crate::{MIB, holds, metric, server};
 
 #[test]
 fn versions_of_a_large_object_leave_history_and_watch_cache() {
@@ -11,8 +11,8 @@ fn versions_of_a_large_object_leave_history_and_watch_cache() {
     rewrite(server.address(), 250);
     // The versions alone would take 225 MiB, and those in the trace as much again.
     holds(&server, 220 * MIB);
-    assert!(told(&server, "history") < 66.0, "{}", server.ctl(&["status"]));
-    assert!(told(&server, "events") < 66.0, "{}", server.ctl(&["status"]));
+    assert!(metric(&server, "history") < 66.0, "{}", server.ctl(&["status"]));
+    assert!(metric(&server, "events") < 66.0, "{}", server.ctl(&["status"]));
     let old = neighbour(
         server.address(),
         "/api/v1/configmaps?watch=1&resourceVersion=5&timeoutSeconds=1",
@@ -53,7 +53,7 @@ fn long_request_heads_are_recorded_in_part() {
     for _ in 0..200 {
         neighbour(server.address(), &format!("/api/v1/pods?labelSelector={long}"));
     }
-    assert!(told(&server, "trace") < 4.0, "{}", server.ctl(&["status"]));
+    assert!(metric(&server, "trace") < 4.0, "{}", server.ctl(&["status"]));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use e2e::attacks::{fill, unread_lists, windowless_lists};
 
-use crate::{MIB, holds, server, told};
+use crate::{MIB, holds, metric, server};
 
 const LIST: &str = "/api/v1/configmaps";
 
@@ -29,7 +29,7 @@ fn long_lists_are_made_while_they_leave_in_every_style() {
     ];
     // As whole bodies they would take 10 MiB each, 320 together.
     holds(&server, 220 * MIB);
-    assert!(told(&server, "answers") < 64.0, "{}", server.ctl(&["status"]));
+    assert!(metric(&server, "answers") < 64.0, "{}", server.ctl(&["status"]));
     drop(readers);
 }
 
@@ -40,6 +40,6 @@ fn streams_without_a_window_share_what_answers_may_take() {
     let reader = windowless_lists(server.address(), 60, LIST);
     // As whole bodies they would take 600 MiB.
     holds(&server, 300 * MIB);
-    assert!(told(&server, "answers") < 130.0, "{}", server.ctl(&["status"]));
+    assert!(metric(&server, "answers") < 130.0, "{}", server.ctl(&["status"]));
     drop(reader);
 }

@@ -190,7 +190,7 @@ fn get_watch_sees_what_happens(#[values(Transport::Http, Transport::Tls)] transp
 #[case::disruption_budget(&["poddisruptionbudget", "careful", "--selector=app=web", "--min-available=50%"], "poddisruptionbudget.policy/careful created", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/careful", "/spec/minAvailable", json!("50%"))]
 #[case::priority_class(&["priorityclass", "high", "--value=1000"], "priorityclass.scheduling.k8s.io/high created", "/apis/scheduling.k8s.io/v1/priorityclasses/high", "/value", json!(1000))]
 #[case::quota(&["quota", "small", "--hard=pods=2"], "resourcequota/small created", "/api/v1/namespaces/default/resourcequotas/small", "/spec/hard/pods", json!("2"))]
-fn create_makes_what_it_says(
+fn create_creates_the_object(
     #[case] what: &[&str],
     #[case] printed: &str,
     #[case] path: &str,
@@ -393,7 +393,7 @@ fn discovery_and_explanations() {
 }
 
 #[test]
-fn describe_tells_of_an_object_and_its_events() {
+fn describe_shows_an_object_and_its_events() {
     kubectl_at!(Transport::Http, _server, kubectl);
     kubectl.ok_with(&["apply", "-f", "-"], &format!("{PODS}---{DEPLOYMENT}"));
     let uid = kubectl.ok(&["get", "pod", "one", "-o", "jsonpath={.metadata.uid}"]);

@@ -33,7 +33,7 @@ fn kubectl_cannot_tell(#[files("../oracle/kubectl/*/story.sh")] story: PathBuf) 
 }
 
 #[test]
-fn the_page_tells_what_the_chapters_hold() {
+fn the_page_shows_the_chapters() {
     let page =
         std::fs::read_to_string(repository().join("docs/fidelity.md")).expect("docs/fidelity.md is there");
     let told = story::page().unwrap_or_else(|why| panic!("{why}"));

@@ -91,7 +91,7 @@ static NOBODY: LazyLock<User> = LazyLock::new(|| User {
 
 /// User of a request, and its authorizer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asker<'a> {
+pub(crate) struct Requester<'a> {
     pub(crate) user: &'a User,
     pub(crate) authorizer: &'a Authorizer,
 }
@@ -375,14 +375,14 @@ mod tests {
             body: Bytes::new(),
         };
         let roles = Authorizer::Roles(Arc::new(default_policy(Version::V1_36)));
-        let told = authenticate(Some(&access), &asked, certified.as_ref(), |_| None)
+        let outcome = authenticate(Some(&access), &asked, certified.as_ref(), |_| None)
             .and_then(|user| impersonated(user, &asked, || roles.clone(), Version::V1_36))
             .and_then(|user| roles.check(&user, &asked));
-        let told = told.map_or_else(
+        let outcome = outcome.map_or_else(
             |status| format!("{} {}", status.code, status.message),
             |()| String::new(),
         );
-        assert_eq!(told, expected);
+        assert_eq!(outcome, expected);
     }
 
     #[test]

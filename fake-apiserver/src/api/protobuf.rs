@@ -272,8 +272,8 @@ mod tests {
     )]
     #[case::torn(b"k8s\0\n\x13\n\x02v1", "proto: failed to decode Protobuf message")]
     fn invalid_bodies_have_errors(#[case] body: &[u8], #[case] why: &str) {
-        let told = delete_options(body).expect_err("it is not protobuf");
-        assert!(told.starts_with(why), "{told}");
+        let outcome = delete_options(body).expect_err("it is not protobuf");
+        assert!(outcome.starts_with(why), "{outcome}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn get(version: Version, target: &str) -> Result<Request, Answer> {
 }
 
 /// Formats an error as `code reason|message|details`, or the whole body if it is not a Status.
-fn told(answer: &Answer) -> String {
+fn summary(answer: &Answer) -> String {
     let Ok(body) = serde_json::from_slice::<serde_json::Value>(&answer.body) else {
         return format!("{} text {}", answer.status, String::from_utf8_lossy(&answer.body));
     };
@@ -119,7 +119,7 @@ fn several_errors_are_one_status() {
     let answer = get(NEWEST, &format!("{CM}?resourceVersionMatch=Exact&continue=x")).unwrap_err();
     let one = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
     let two = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided";
-    assert!(told(&answer).starts_with(&format!(
+    assert!(summary(&answer).starts_with(&format!(
         "422 Invalid|ListOptions.meta.k8s.io \"\" is invalid: [{one}, {two}]|{{\"group\":\"meta.k8s.io\",\
          \"kind\":\"ListOptions\",\"causes\":[{{\"reason\":\"FieldValueForbidden\",\"message\":\"Forbidden: "
     )));
@@ -217,7 +217,7 @@ fn a_single_error_is_a_status_byte_for_byte() {
 )]
 fn what_cannot_be_read_is_400(#[case] query: &str, #[case] message: &str) {
     let answer = get(NEWEST, &format!("{CM}?{query}")).unwrap_err();
-    assert_eq!(told(&answer), format!("400 BadRequest|{message}|-"));
+    assert_eq!(summary(&answer), format!("400 BadRequest|{message}|-"));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn what_leads_nowhere_is_refused(#[case] method: Method, #[case] target: &str, #
         NEWEST,
     )
     .unwrap_err();
-    assert_eq!(told(&answer), expected);
+    assert_eq!(summary(&answer), expected);
 }
 
 /// Results of parsing a target.
@@ -412,7 +412,7 @@ const META_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8
     )
 )]
 #[case::list_form_of_an_object(META_LIST, &format!("{CM}/cm-1"), Err("you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"))]
-fn accept_says_how_much_of_an_object_is_shown(
+fn accept_selects_the_representation(
     #[case] accept: &str,
     #[case] target: &str,
     #[case] expected: Result<Representation, &str>,
@@ -437,7 +437,7 @@ fn accept_says_how_much_of_an_object_is_shown(
         (Ok(Request::Get(get)), Ok(form)) => assert_eq!(get.form, form),
         (Err(answer), Err(message)) => {
             let answer = answer.in_the_style_of(&request);
-            assert_eq!(told(&answer), format!("406 NotAcceptable|{message}|-"));
+            assert_eq!(summary(&answer), format!("406 NotAcceptable|{message}|-"));
             assert!(answer.body.starts_with(b"{\n  \"kind\"") && answer.body.ends_with(b"}"));
         }
         (other, _) => panic!("{other:?}"),
@@ -470,7 +470,7 @@ fn unsupported_formats_are_rejected(
 ) {
     let request = request(Method::GET, target, &[("accept", accept)]);
     let refusal = parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST).expect_err("a refusal");
-    assert!(told(&refusal).contains(message), "{}", told(&refusal));
+    assert!(summary(&refusal).contains(message), "{}", summary(&refusal));
     let styled = refusal.in_the_style_of(&request);
     assert_eq!(styled.headers[0].1, written_in);
     assert!(styled.body.starts_with(begins.as_bytes()));

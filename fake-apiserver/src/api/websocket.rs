@@ -61,7 +61,7 @@ mod tests {
         &[("connection", "upgrade"), ("upgrade", "websocket"), ("origin", "x"), ("sec-websocket-key", "")],
         Some(400)
     )]
-    fn who_asks_is_upgraded_or_refused(#[case] sent: &[(&str, &str)], #[case] status: Option<u16>) {
+    fn upgrades_are_accepted_or_refused(#[case] sent: &[(&str, &str)], #[case] status: Option<u16>) {
         let mut headers = http::HeaderMap::new();
         // Example key of RFC 6455, section 1.3.
         headers.insert("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==".parse().unwrap());

@@ -16,7 +16,7 @@ impl ApiServer {
     /// 401 for an unknown user, 403 for a forbidden request, 400 for malformed impersonation headers.
     pub(super) fn admit(&self, conn: ConnId, request: &HttpRequest) -> Result<Cow<'_, User>, Answer> {
         let user = self
-            .asker(conn, request)
+            .requester(conn, request)
             .map_err(access::rejected_before_flow_control)?;
         if let Some(authorizer) = self.limits(&user) {
             authorizer.check(&user, request).map_err(access::refused)?;
@@ -28,7 +28,7 @@ impl ApiServer {
     ///
     /// # Errors
     /// 401; for impersonation 403 or 400.
-    fn asker(&self, conn: ConnId, request: &HttpRequest) -> Result<Cow<'_, User>, Status> {
+    fn requester(&self, conn: ConnId, request: &HttpRequest) -> Result<Cow<'_, User>, Status> {
         let certified = self.users.get(&conn);
         let user = access::authenticate(self.access.as_ref(), request, certified, |token| {
             let account = self.user_of_token(token, &[]);

@@ -39,7 +39,7 @@ impl ApiServer {
         warnings.extend(reason.map(str::to_owned));
         let warnings = api::warnings(&warnings);
         let reviewer = Reviewer {
-            asker: user,
+            requester: user,
             authorizer: &authorizer,
             authenticate: &|token, audiences| self.user_of_token(token, audiences),
             sign: &|claims| self.issuer.sign(claims),

@@ -6,7 +6,7 @@ use trace::record::StreamId;
 
 use super::hooks::Waiting;
 use super::{ApiServer, Source};
-use crate::api::access::{Asker, Authorizer, User};
+use crate::api::access::{Authorizer, Requester, User};
 use crate::api::{self, Answer, WriteRequest};
 use crate::model::{Model, Undone, Written};
 
@@ -35,11 +35,11 @@ impl ApiServer {
         let Waiting {
             user, replies, seed, ..
         } = &mut *waiting;
-        let asker = Asker {
+        let requester = Requester {
             user,
             authorizer: &authorizer,
         };
-        match self.model.write_as(now, request, *seed, Some(asker), replies) {
+        match self.model.write_as(now, request, *seed, Some(requester), replies) {
             Ok(done) => {
                 self.record_writes(now, done.written);
                 self.compact_if_due(now);

@@ -2,7 +2,7 @@
 //!
 //! An answer that needs a webhook is computed again from its beginning with each outcome: nothing is stored before the last
 //! one. What changed meanwhile is seen, and a review that is different then is sent again, as a server does that retries an
-//! update. It must not know what is asked, or who carries calls out.
+//! update. It must not know what a review holds, or how calls are carried out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ impl Replies {
     ///
     /// # Errors
     /// 504: the request takes too long.
-    pub(super) fn ask(
+    pub(super) fn call(
         &mut self,
         model: &Model,
         now: Duration,

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use super::hooks::Replies;
 use super::write::{self, Outcome};
 use super::{Model, Written, table};
-use crate::api::access::Asker;
+use crate::api::access::Requester;
 use crate::api::write::{WriteAction, WriteRequest, check_name, check_namespace};
 
 mod admission;
@@ -72,7 +72,7 @@ struct Writer<'a> {
     now: Duration,
     collection: Collection,
     /// User; `None`: the server itself.
-    asker: Option<Asker<'a>>,
+    requester: Option<Requester<'a>>,
     /// Kind in the stored version; the request can have another.
     kind: KindRef,
     dry_run: bool,
@@ -121,7 +121,7 @@ pub(super) fn write(
     now: Duration,
     request: WriteRequest,
     seed: u64,
-    asker: Option<Asker<'_>>,
+    requester: Option<Requester<'_>>,
     replies: &mut Replies,
 ) -> Result<Done, Undone> {
     let (began, nonce) = replies.begin(now, model);
@@ -136,7 +136,7 @@ pub(super) fn write(
         admitted: false,
         converts: false,
         collection: request.collection,
-        asker,
+        requester,
         dry_run: request.dry_run,
         form: request.form,
         manager: request.manager,
@@ -305,7 +305,7 @@ impl Writer<'_> {
     }
 
     /// Checks kind and version of a custom resource, which must be present and match the path.
-    fn kind_fault(&self, object: &Value) -> Option<Cause> {
+    fn kind_error(&self, object: &Value) -> Option<Cause> {
         let kind = self.stored_kind();
         let sent = object["kind"].as_str().unwrap_or_default();
         (kind.custom && sent != kind.kind).then(|| Cause {

@@ -25,7 +25,7 @@ use crate::api::access::{Attributes, Authorizer, User};
 /// Authentication and authorization for reviews.
 pub(crate) struct Reviewer<'a> {
     /// User of the request.
-    pub(crate) asker: &'a User,
+    pub(crate) requester: &'a User,
     /// Authorizer for the reviewed access.
     pub(crate) authorizer: &'a Authorizer,
     /// Authenticates a token for these audiences; without audiences, for those of the server.
@@ -55,16 +55,16 @@ impl Model {
         let time = timestamp(self.epoch + now);
         let form = request.form;
         let mut answer = match request.review {
-            Review::Asker => json!({
+            Review::Requester => json!({
                 "metadata": { "creationTimestamp": time },
-                "status": { "userInfo": user_info(reviewer.asker) },
+                "status": { "userInfo": user_info(reviewer.requester) },
             }),
             Review::OwnRules => {
                 let namespace = text(&request.object["spec"], "namespace");
                 if namespace.is_empty() {
                     return Err(Status::bad_request("no namespace on request"));
                 }
-                let rules = reviewer.authorizer.rules(reviewer.asker, namespace);
+                let rules = reviewer.authorizer.rules(reviewer.requester, namespace);
                 json!({ "metadata": {}, "spec": {}, "status": rules_status(&rules) })
             }
             Review::Token => {
@@ -80,7 +80,7 @@ impl Model {
                 self.token_answer(now, &place, &name, object, (reviewer.chance, reviewer.sign))?
             }
             Review::OwnAccess => {
-                self.access_answer(request, time, reviewer.authorizer, |_| reviewer.asker.clone())?
+                self.access_answer(request, time, reviewer.authorizer, |_| reviewer.requester.clone())?
             }
             Review::Access | Review::LocalAccess => {
                 self.access_answer(request, time, reviewer.authorizer, user_of)?
@@ -112,9 +112,9 @@ impl Model {
     ) -> Result<Value, Status> {
         let (review, kind) = (request.review, request.collection.kind.clone());
         let mut object = self.noted(request, time);
-        let faults = validation::validate_review(review, &object, self.version);
-        if !faults.is_empty() {
-            return Err(Status::invalid_review(&kind, &faults));
+        let errors = validation::validate_review(review, &object, self.version);
+        if !errors.is_empty() {
+            return Err(Status::invalid_review(&kind, &errors));
         }
         let spec = &object["spec"];
         let decision = authorizer.decide(&whom(spec), &attributes(spec));

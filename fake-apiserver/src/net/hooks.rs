@@ -157,13 +157,13 @@ async fn connect(webhooks: Webhooks, call: &HookCall) -> Result<TcpStream, Strin
         }
         match TcpStream::connect(address).await {
             Ok(socket) => return Ok(socket),
-            Err(error) => failed = format!("dial tcp {address}: {}", undialled(&error)),
+            Err(error) => failed = format!("dial tcp {address}: {}", not_connected(&error)),
         }
     }
     Err(failed)
 }
 
-fn undialled(error: &io::Error) -> String {
+fn not_connected(error: &io::Error) -> String {
     const KNOWN: [(io::ErrorKind, &str); 4] = [
         (io::ErrorKind::ConnectionRefused, "connection refused"),
         (io::ErrorKind::HostUnreachable, "no route to host"),

@@ -103,7 +103,7 @@ async fn serve_requests<T: Transport>(
     mut stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Option<(Wire<T>, Streaming, Ticket)> {
     let limits = &settings.limits;
-    let asked_by = Asker {
+    let asked_by = RequestContext {
         edge: open.edge.clone(),
         conn: open.conn,
         flow: flow.clone(),
@@ -188,7 +188,7 @@ type Response = http::Response<Either<AnswerBody, Full<Bytes>>>;
 
 /// Shared state of the requests of a connection.
 #[derive(Clone)]
-struct Asker {
+struct RequestContext {
     edge: Edge,
     conn: ConnId,
     flow: Arc<Flow>,
@@ -197,17 +197,17 @@ struct Asker {
 }
 
 async fn respond(
-    asker: Asker,
+    context: RequestContext,
     aside: &Mutex<Option<Aside>>,
     mut request: http::Request<Incoming>,
 ) -> Result<Response, BodyLost> {
-    let Asker {
+    let RequestContext {
         edge,
         conn,
         flow,
         guard,
         body_wait,
-    } = asker;
+    } = context;
     flow.serves(true);
     if let Err(refusal) = guard.check(request.version(), request.method(), request.headers()) {
         return Ok(refused(&flow, refusal));

@@ -132,13 +132,14 @@ mod tests {
         for legal in [DEFINITION, GADGET] {
             assert!(matches!(server.rule(legal), Ok(Ruled::Done { .. })), "{legal}");
         }
-        let told = server
+        let outcome = server
             .edge()
             .read_records(0, |records| records.iter().map(line).collect::<Vec<_>>());
         assert!(
-            told.iter()
+            outcome
+                .iter()
                 .any(|line| line.contains("gadgets") && line.contains('a')),
-            "{told:?}"
+            "{outcome:?}"
         );
     }
 
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_in_vain_says_so() {
+    async fn a_wait_that_times_out_is_an_error() {
         let server = Standalone::bare(ServerSettings::default(), ServeOptions::default())
             .await
             .unwrap();

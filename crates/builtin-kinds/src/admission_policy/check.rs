@@ -19,8 +19,8 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 /// Operations whose objects a policy can change.
 const MUTATED: [&str; 3] = ["*", "CREATE", "UPDATE"];
 
-/// Checks a policy, or the match conditions of webhooks; objects of other kinds have no faults.
-pub fn faults(kind: &ApiResource, object: &Value) -> Vec<Cause> {
+/// Checks a policy, or the match conditions of webhooks; objects of other kinds have no errors.
+pub fn validate(kind: &ApiResource, object: &Value) -> Vec<Cause> {
     let mut found = ErrorList::default();
     match (&*kind.group, &*kind.kind) {
         (GROUP, "ValidatingAdmissionPolicy") => validating(&object["spec"], &mut found),

@@ -74,7 +74,7 @@ impl Matching {
         equivalents: &'k [KindRef],
     ) -> Option<&'k KindRef> {
         let names = |rule: &Rule, kind: &KindRef| rule.matches(request, kind, true);
-        let own = equivalents.iter().find(|kind| ***kind == *request.asked);
+        let own = equivalents.iter().find(|kind| ***kind == *request.request_kind);
         let own = own.filter(|own| self.rules.iter().any(|rule| names(rule, own)));
         let other = || {
             let named = |rule: &Rule| equivalents.iter().find(|kind| names(rule, kind));

@@ -30,7 +30,7 @@ fn mutated(mutation: &Value, object: &Value) -> Result<Option<Value>, Denial> {
     let request = Request {
         operation: "UPDATE",
         kind,
-        asked: kind,
+        request_kind: kind,
         part: None,
         subresource: "",
         name: "d",
@@ -209,12 +209,12 @@ fn a_mutation_with_functions_that_are_not_there_changes_nothing(#[case] mutation
 fn a_mutation_of_the_wrong_type_is_refused(#[case] mutation: Value, #[case] why: &str) {
     let catalog = catalog::Catalog::builtin(Version::V1_36);
     let kind = catalog.find(super::GROUP, "mutatingadmissionpolicies").unwrap();
-    let found = super::faults(kind, &json!({ "spec": mutating(&mutation) }));
+    let found = super::validate(kind, &json!({ "spec": mutating(&mutation) }));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].message.contains(why), "{}", found[0].message);
 }
 
-/// The spec of a policy without faults but for its mutation.
+/// The spec of a policy without errors but for its mutation.
 fn mutating(mutation: &Value) -> Value {
     json!({
         "matchConstraints": { "resourceRules": [{ "operations": ["CREATE"] }] },
@@ -227,16 +227,16 @@ fn mutating(mutation: &Value) -> Value {
 fn a_mutating_policy_has_all_its_parts() {
     let catalog = catalog::Catalog::builtin(Version::V1_36);
     let kind = catalog.find(super::GROUP, "mutatingadmissionpolicies").unwrap();
-    let faults = |spec: Value| {
-        let found = super::faults(kind, &json!({ "spec": spec }));
+    let errors = |spec: Value| {
+        let found = super::validate(kind, &json!({ "spec": spec }));
         let shown = found
             .into_iter()
             .map(|cause| format!("{}: {}", cause.field, cause.message));
         shown.collect::<Vec<_>>()
     };
-    assert_eq!(faults(mutating(&apply("Object{}"))), Vec::<String>::new());
+    assert_eq!(errors(mutating(&apply("Object{}"))), Vec::<String>::new());
     assert_eq!(
-        faults(json!({ "matchConditions": [{}] })),
+        errors(json!({ "matchConditions": [{}] })),
         [
             "spec.matchConstraints: Required value",
             "spec.matchConditions[0].expression: Required value",
@@ -248,7 +248,7 @@ fn a_mutating_policy_has_all_its_parts() {
     let mut spec = mutating(&json!({ "patchType": "JSONPatch", "applyConfiguration": {} }));
     spec["matchConstraints"]["resourceRules"][0]["operations"] = json!(["DELETE"]);
     assert_eq!(
-        faults(spec),
+        errors(spec),
         [
             "spec.matchConstraints.resourceRules.operations: Unsupported value: \"DELETE\": supported values: \"*\", \
              \"CREATE\", \"UPDATE\"",
@@ -270,7 +270,7 @@ fn a_match_condition_of_a_webhook_compiles(#[case] plural: &str) {
         { "matchConditions": [condition("request.name != 'x' && !has(object.spec)")] },
         { "matchConditions": [condition("true"), condition("... [] bad expression"), condition("1")] },
     ]);
-    let found = super::faults(kind, &json!({ "webhooks": webhooks }));
+    let found = super::validate(kind, &json!({ "webhooks": webhooks }));
     let fields: Vec<&str> = found.iter().map(|cause| cause.field.as_str()).collect();
     let at = |nth: usize| format!("webhooks[1].matchConditions[{nth}].expression");
     assert_eq!(fields, [at(1), at(2)]);
@@ -283,7 +283,7 @@ fn a_validation_constructs_nothing() {
     let catalog = catalog::Catalog::builtin(Version::V1_36);
     let kind = catalog.find(super::GROUP, "validatingadmissionpolicies").unwrap();
     let validation = json!({ "expression": "Object{} == Object{}" });
-    let found = super::faults(kind, &json!({ "spec": { "validations": [validation] } }));
+    let found = super::validate(kind, &json!({ "spec": { "validations": [validation] } }));
     assert!(
         found[0].message.contains("undeclared reference to 'Object'"),
         "{}",

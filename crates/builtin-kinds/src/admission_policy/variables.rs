@@ -1,4 +1,4 @@
-//! The variables of a policy: each is evaluated when it is first asked for, and once.
+//! The variables of a policy: each is evaluated when it is first used, and once.
 
 use std::any::Any;
 use std::collections::BTreeMap;

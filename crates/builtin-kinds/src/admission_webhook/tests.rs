@@ -27,11 +27,11 @@ fn hook(more: &Value, mutating: bool) -> Hook {
     Hook::read(&json, "all", mutating)
 }
 
-fn asked<'a>(kind: &'a ApiResource, object: &'a Value, nothing: &'a Value) -> Request<'a> {
+fn create_request<'a>(kind: &'a ApiResource, object: &'a Value, nothing: &'a Value) -> Request<'a> {
     Request {
         operation: "CREATE",
         kind,
-        asked: kind,
+        request_kind: kind,
         part: None,
         subresource: "",
         name: "a",
@@ -67,7 +67,10 @@ fn reviewed(response: Value) -> Value {
 fn rules_and_labels_select(#[case] more: Value, #[case] selected: bool) {
     let kind = kind("", "configmaps");
     let object = json!({"metadata": {"name": "a", "labels": {"app": "x"}}});
-    let found = hook(&more, false).selects(&asked(&kind, &object, &Value::Null), std::slice::from_ref(&kind));
+    let found = hook(&more, false).selects(
+        &create_request(&kind, &object, &Value::Null),
+        std::slice::from_ref(&kind),
+    );
     assert_eq!(found.is_some(), selected);
 }
 
@@ -93,7 +96,7 @@ fn another_version_is_the_same_resource_unless_it_must_be_exact(
                        "resources": ["horizontalpodautoscalers"]}]);
     let object = json!({"metadata": {}});
     let found = hook(&json!({"rules": rule, "matchPolicy": policy}), false)
-        .selects(&asked(newest, &object, &Value::Null), &versions);
+        .selects(&create_request(newest, &object, &Value::Null), &versions);
     assert_eq!(found.map(|kind| kind.api_version()).as_deref(), shown);
 }
 
@@ -115,7 +118,7 @@ fn conditions(#[case] expression: &str, #[case] policy: &str, #[case] expected: 
         &json!({"failurePolicy": policy, "matchConditions": [{"name": "c", "expression": expression}]}),
         false,
     );
-    let held = hook.conditions_hold(&asked(&kind, &object, &Value::Null));
+    let held = hook.conditions_hold(&create_request(&kind, &object, &Value::Null));
     let held = held.map_err(|status| status.message);
     assert_eq!(held, expected.map_err(str::to_owned));
 }
@@ -177,7 +180,7 @@ fn validating_webhooks_return_no_patch() {
 fn a_review_is_of_the_first_version_that_is_known() {
     let kind = kind("", "configmaps");
     let object = json!({"metadata": {"name": "a"}});
-    let review = hook(&json!({}), false).review(&asked(&kind, &object, &Value::Null), "1");
+    let review = hook(&json!({}), false).review(&create_request(&kind, &object, &Value::Null), "1");
     assert_eq!(review["apiVersion"], "admission.k8s.io/v1");
     assert_eq!(review["request"]["uid"], "1");
     assert_eq!(review["request"]["requestKind"]["kind"], "ConfigMap");

@@ -19,14 +19,14 @@ use crate::validation::webhooks::is_https;
 /// Types of printer columns.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 
-fn legal_name(found: &mut ErrorList, field: &str, value: &Value, faults: fn(&str) -> Vec<String>) {
-    for why in faults(value.as_str().unwrap_or_default()) {
+fn legal_name(found: &mut ErrorList, field: &str, value: &Value, errors: fn(&str) -> Vec<String>) {
+    for why in errors(value.as_str().unwrap_or_default()) {
         found.invalid(field, value, &why);
     }
 }
 
 /// Returns the validation errors of a definition with defaults.
-pub(crate) fn faults(definition: &Value) -> Vec<Cause> {
+pub(crate) fn validate(definition: &Value) -> Vec<Cause> {
     let mut found = ErrorList::default();
     let spec = &definition["spec"];
     let (group, names) = (text(&spec["group"]), &spec["names"]);

@@ -88,10 +88,10 @@ impl Conversion {
         }
         let read = objects.iter().zip(sent).enumerate();
         let read = read.map(|(index, (object, sent))| {
-            restored(object, sent, to).map_err(|fault| match fault {
-                Fault::Type(why) => format!("{what} returned invalid object at index {index}: {why}"),
-                Fault::Object(why) => format!("{what} returned invalid object: {why}"),
-                Fault::Metadata(why) => format!("{what} returned invalid metadata: {why}"),
+            restored(object, sent, to).map_err(|error| match error {
+                Invalid::Type(why) => format!("{what} returned invalid object at index {index}: {why}"),
+                Invalid::Object(why) => format!("{what} returned invalid object: {why}"),
+                Invalid::Metadata(why) => format!("{what} returned invalid metadata: {why}"),
             })
         });
         read.collect()
@@ -126,22 +126,22 @@ impl Conversion {
 }
 
 /// Error in a converted object.
-enum Fault {
+enum Invalid {
     Type(String),
     Object(String),
     Metadata(String),
 }
 
 /// Returns the converted object with the metadata that was sent: only labels and annotations may differ.
-fn restored(object: &Value, sent: &Value, to: &ApiResource) -> Result<Value, Fault> {
+fn restored(object: &Value, sent: &Value, to: &ApiResource) -> Result<Value, Invalid> {
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
     if api_version != to.api_version() {
         let expected = to.api_version();
         let why = format!("invalid groupVersion (expected {expected}, received {api_version})");
-        return Err(Fault::Type(why));
+        return Err(Invalid::Type(why));
     }
     if kind != to.kind {
-        return Err(Fault::Type(format!(
+        return Err(Invalid::Type(format!(
             "invalid kind (expected {}, received {kind})",
             to.kind
         )));
@@ -150,14 +150,14 @@ fn restored(object: &Value, sent: &Value, to: &ApiResource) -> Result<Value, Fau
         let [before, after] = [sent, object].map(|object| text(&object["metadata"][field]));
         if before != after {
             let field = if field == "uid" { "UID" } else { field };
-            return Err(Fault::Object(format!(
+            return Err(Invalid::Object(format!(
                 "must have the same {field}: {before} != {after}"
             )));
         }
     }
     let Some(returned) = object["metadata"].as_object() else {
         let why = "invalid metadata of type <nil> in converted object".to_owned();
-        return Err(Fault::Metadata(why));
+        return Err(Invalid::Metadata(why));
     };
     let mut metadata = sent["metadata"].as_object().cloned().unwrap_or_default();
     for field in ["labels", "annotations"] {
@@ -172,10 +172,10 @@ fn restored(object: &Value, sent: &Value, to: &ApiResource) -> Result<Value, Fau
     Ok(object)
 }
 
-fn texts(map: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
+fn texts(map: &Map<String, Value>) -> Result<Map<String, Value>, Invalid> {
     match map.values().all(Value::is_string) {
         true => Ok(map.clone()),
-        false => Err(Fault::Metadata(
+        false => Err(Invalid::Metadata(
             "labels and annotations must be strings".to_owned(),
         )),
     }

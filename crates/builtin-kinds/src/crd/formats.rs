@@ -86,7 +86,7 @@ mod tests {
     #[case("email", "a@b.c", "x")]
     #[case("uri", "https://a.b/c", "x")]
     #[case("hostname", "a.b", "-")]
-    fn a_format_tells_its_texts(#[case] format: &str, #[case] fitting: &str, #[case] other: &str) {
+    fn a_format_accepts_its_values_only(#[case] format: &str, #[case] fitting: &str, #[case] other: &str) {
         assert!(fits(format, fitting));
         assert!(!fits(format, other));
     }

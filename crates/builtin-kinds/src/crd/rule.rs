@@ -85,7 +85,7 @@ const REASONS: [&str; 4] = [
 ];
 
 /// Returns the errors of the rules of a schema, apart from their expressions.
-pub(super) fn faults(found: &mut ErrorList, schema: &Value, at: &str) {
+pub(super) fn validate(found: &mut ErrorList, schema: &Value, at: &str) {
     let rules = schema["x-kubernetes-validations"].as_array();
     for (index, rule) in rules.into_iter().flatten().enumerate() {
         let at = |field: &str| format!("{at}.x-kubernetes-validations[{index}].{field}");

@@ -24,7 +24,7 @@ pub struct Found {
 }
 
 /// Evaluates the rules of a schema for an object.
-pub(super) fn faults(schema: &Schema, object: &Value, old: Option<&Value>) -> Found {
+pub(super) fn evaluate_all(schema: &Schema, object: &Value, old: Option<&Value>) -> Found {
     if !schema.has_cel {
         return Found::default();
     }

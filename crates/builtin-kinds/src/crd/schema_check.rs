@@ -115,12 +115,12 @@ fn own(found: &mut ErrorList, schema: &Value, at: &str) {
             &format!("must be a valid regular expression, but isn't: error parsing regexp: {error}"),
         );
     }
-    rule::faults(found, schema, at);
+    rule::validate(found, schema, at);
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
         let read = Schema::read(schema);
         let mut filled = default.clone();
         fill(&mut filled, &read);
-        let mut causes = validate::faults(&read, &filled, None, "", Version::V1_33);
+        let mut causes = validate::validate(&read, &filled, None, "", Version::V1_33);
         for cause in &mut causes {
             cause.field = match cause.field.as_str() {
                 "<nil>" => format!("{at}.default"),

@@ -23,14 +23,14 @@ const UNCHECKED: &str = "Invalid value: null: some validation rules were not che
 
 /// Returns the validation errors of `value`, which replaces `old`. `part` is its field in the object: `status`, or empty for
 /// the whole object; fields in messages are relative to it.
-pub(super) fn faults(
+pub(super) fn validate(
     schema: &Schema,
     value: &Value,
     old: Option<&Value>,
     part: &str,
     version: Version,
 ) -> Vec<Cause> {
-    let mut found = Faults {
+    let mut found = Errors {
         part: part.to_owned(),
         ranges: version >= Version::V1_36,
         causes: Vec::new(),
@@ -53,16 +53,16 @@ pub(super) fn faults(
         found.causes.push(Cause {
             reason: "FieldValueInvalid".to_owned(),
             message: UNCHECKED.to_owned(),
-            field: NOWHERE.to_owned(),
+            field: NO_FIELD.to_owned(),
         });
     }
     found.causes
 }
 
 /// Go's text for an empty field path.
-const NOWHERE: &str = "<nil>";
+const NO_FIELD: &str = "<nil>";
 
-struct Faults {
+struct Errors {
     part: String,
     /// Whether integers are checked against the range of their format.
     ranges: bool,
@@ -72,7 +72,7 @@ struct Faults {
     bytes_max: usize,
 }
 
-impl Faults {
+impl Errors {
     fn push(&mut self, cause: Cause) {
         if !self.is_full() {
             self.bytes += cause.message.len() + cause.field.len();
@@ -86,7 +86,7 @@ impl Faults {
 
     fn add(&mut self, reason: &str, message: String, path: &str) {
         let field = match (self.part.as_str(), path) {
-            ("", "") => NOWHERE.to_owned(),
+            ("", "") => NO_FIELD.to_owned(),
             (part, "") => part.to_owned(),
             ("", path) => path.to_owned(),
             (part, path) => format!("{part}.{path}"),
@@ -103,11 +103,11 @@ impl Faults {
         self.add("FieldValueInvalid", message, path);
     }
 
-    fn nowhere(&mut self, path: &str, why: &str) {
+    fn invalid_without_field(&mut self, path: &str, why: &str) {
         self.push(Cause {
             reason: "FieldValueInvalid".to_owned(),
             message: format!("Invalid value: \"\": {} {why}", go_text::quote(path)),
-            field: NOWHERE.to_owned(),
+            field: NO_FIELD.to_owned(),
         });
     }
 
@@ -199,7 +199,7 @@ impl Faults {
                 message: format!(
                     "Invalid value: \"\": Checked value must be of type integer {format} in {path}"
                 ),
-                field: NOWHERE.to_owned(),
+                field: NO_FIELD.to_owned(),
             });
         }
         if let Some(factor) = rules.multiple_of.filter(|factor| (value / factor).fract() != 0.0) {
@@ -287,33 +287,33 @@ impl Faults {
     fn combinations(&mut self, schema: &Schema, value: &Value, path: &str) {
         let rules = &schema.rules;
         // If no alternative matches, only the errors of the first are reported.
-        let fits = |schema: &Schema| self.apart(schema, value, path, 0).is_empty();
+        let fits = |schema: &Schema| self.errors_of(schema, value, path, 0).is_empty();
         let any_fits = rules.any_of.is_empty() || rules.any_of.iter().any(fits);
         let fitting = rules.one_of.iter().filter(|schema| fits(schema)).count();
         if !any_fits {
-            self.nowhere(path, "must validate at least one schema (anyOf)");
-            self.tell_first(&rules.any_of, value, path);
+            self.invalid_without_field(path, "must validate at least one schema (anyOf)");
+            self.push_first(&rules.any_of, value, path);
         }
         match fitting {
             _ if rules.one_of.is_empty() => {}
             0 => {
-                self.nowhere(
+                self.invalid_without_field(
                     path,
                     "must validate one and only one schema (oneOf). Found none valid",
                 );
-                self.tell_first(&rules.one_of, value, path);
+                self.push_first(&rules.one_of, value, path);
             }
             1 => {}
             several => {
                 let why = format!(
                     "must validate one and only one schema (oneOf). Found {several} valid alternatives"
                 );
-                self.nowhere(path, &why);
+                self.invalid_without_field(path, &why);
             }
         }
         let mut failing = 0;
         for schema in &rules.all_of {
-            let causes = self.apart(schema, value, path, self.bytes_max);
+            let causes = self.errors_of(schema, value, path, self.bytes_max);
             failing += usize::from(!causes.is_empty());
             causes.into_iter().for_each(|cause| self.push(cause));
         }
@@ -323,32 +323,32 @@ impl Faults {
             } else {
                 ""
             };
-            self.nowhere(path, &format!("must validate all the schemas (allOf){none}"));
+            self.invalid_without_field(path, &format!("must validate all the schemas (allOf){none}"));
         }
         if let Some(not) = &rules.not
-            && self.apart(not, value, path, 0).is_empty()
+            && self.errors_of(not, value, path, 0).is_empty()
         {
-            self.nowhere(path, "must not validate the schema (not)");
+            self.invalid_without_field(path, "must not validate the schema (not)");
         }
     }
 
-    fn tell_first(&mut self, schemas: &[Schema], value: &Value, path: &str) {
+    fn push_first(&mut self, schemas: &[Schema], value: &Value, path: &str) {
         if let Some(first) = schemas.first().filter(|_| !self.is_full()) {
-            let causes = self.apart(first, value, path, self.bytes_max);
+            let causes = self.errors_of(first, value, path, self.bytes_max);
             causes.into_iter().for_each(|cause| self.push(cause));
         }
     }
 
-    fn apart(&self, schema: &Schema, value: &Value, path: &str, bytes_max: usize) -> Vec<Cause> {
-        let mut apart = Self {
+    fn errors_of(&self, schema: &Schema, value: &Value, path: &str, bytes_max: usize) -> Vec<Cause> {
+        let mut errors = Self {
             part: self.part.clone(),
             ranges: self.ranges,
             causes: Vec::new(),
             bytes: 0,
             bytes_max,
         };
-        apart.value(schema, value, None, path);
-        apart.causes
+        errors.value(schema, value, None, path);
+        errors.causes
     }
 
     /// Checks that lists of type `set` and `map` have no duplicates.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub(super) fn settle(name: &str, object: &mut Map<String, Value>) {
     match name {
         "core/v1.PodSpec" => {
-            let account = said(object, "serviceAccountName").or_else(|| said(object, "serviceAccount"));
+            let account = given(object, "serviceAccountName").or_else(|| given(object, "serviceAccount"));
             if let Some(account) = account {
                 object.insert("serviceAccountName".to_owned(), account.clone());
                 object.insert("serviceAccount".to_owned(), account);
@@ -37,7 +37,7 @@ fn first_of(
     write: fn(&Value) -> Value,
 ) {
     let first = object.get(all).and_then(|all| all.get(0)).map(read).cloned();
-    match said(object, one) {
+    match given(object, one) {
         Some(value) if first.as_ref() != Some(&value) => {
             object.insert(all.to_owned(), Value::Array(vec![write(&value)]));
         }
@@ -50,7 +50,7 @@ fn first_of(
     }
 }
 
-fn said(object: &Map<String, Value>, field: &str) -> Option<Value> {
+fn given(object: &Map<String, Value>, field: &str) -> Option<Value> {
     let value = object.get(field)?;
     value
         .as_str()

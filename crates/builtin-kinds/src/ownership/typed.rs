@@ -16,22 +16,22 @@ use crate::schema::{Schema, Shape};
 ///
 /// All type errors, in order: `.spec.replicas: expected numeric (int or float), got string`.
 pub(super) fn check(schema: Option<&Schema>, config: &Value) -> Result<(), Vec<String>> {
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     if let Some(schema) = schema {
-        look(schema, config, "", &mut faults);
+        look(schema, config, "", &mut errors);
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// The errors as one text.
-pub(super) fn joined(faults: &[String]) -> String {
-    match faults {
+pub(super) fn joined(errors: &[String]) -> String {
+    match errors {
         [one] => one.clone(),
         several => format!("errors:\n  {}", several.join("\n  ")),
     }
 }
 
-fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
+fn look(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<String>) {
     if value.is_null() {
         return;
     }
@@ -45,7 +45,7 @@ fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
         Shape::Anything => true,
     };
     if !fits {
-        faults.push(format!("{path}: {}", misfit(shape, value)));
+        errors.push(format!("{path}: {}", misfit(shape, value)));
         return;
     }
     match value {
@@ -53,9 +53,9 @@ fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
             for (name, value) in entries {
                 let path = format!("{path}.{name}");
                 match schema.field(name) {
-                    Some(below) => look(below, value, &path, faults),
+                    Some(below) => look(below, value, &path, errors),
                     None if schema.preserves() => {}
-                    None => faults.push(format!("{path}: field not declared in schema")),
+                    None => errors.push(format!("{path}: field not declared in schema")),
                 }
             }
         }
@@ -63,7 +63,7 @@ fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
             let Some(below) = schema.items() else { return };
             let Parts::Items(parts) = fields::parts(Some(schema), value) else {
                 for (nth, item) in items.iter().enumerate() {
-                    look(below, item, &format!("{path}[{nth}]"), faults);
+                    look(below, item, &format!("{path}[{nth}]"), errors);
                 }
                 return;
             };
@@ -71,14 +71,14 @@ fn look(schema: &Schema, value: &Value, path: &str, faults: &mut Vec<String>) {
             for (nth, (element, item)) in parts.iter().enumerate() {
                 if element.starts_with("k:") && !item.is_object() {
                     let why = "associative list with keys may not have non-map elements";
-                    faults.push(format!("{path}: element {nth}: {why}"));
+                    errors.push(format!("{path}: element {nth}: {why}"));
                     return;
                 }
                 let shown = fields::shown(&vec![element.clone()]);
                 if !seen.insert(element) {
-                    faults.push(format!("{path}: duplicate entries for key {shown}"));
+                    errors.push(format!("{path}: duplicate entries for key {shown}"));
                 }
-                look(below, item, &format!("{path}{shown}"), faults);
+                look(below, item, &format!("{path}{shown}"), errors);
             }
         }
         Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -132,8 +132,8 @@ pub(super) fn check(format: Format, value: &Value, path: &str, version: Version,
             "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
         ),
         Format::Host => host(text),
-        Format::Schedule => schedule::fault(text).into_iter().collect(),
-        Format::TimeZone => zones::faults(text),
+        Format::Schedule => schedule::error(text).into_iter().collect(),
+        Format::TimeZone => zones::errors(text),
     };
     for why in why {
         errors.invalid(path, value, &why);

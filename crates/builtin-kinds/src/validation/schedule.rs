@@ -30,7 +30,7 @@ const DESCRIPTORS: [&str; 7] = [
 ];
 
 /// Returns the error of an invalid schedule.
-pub(super) fn fault(text: &str) -> Option<String> {
+pub(super) fn error(text: &str) -> Option<String> {
     if let Some(duration) = text.strip_prefix("@every ") {
         let why = go_text::check_duration(duration).err()?;
         return Some(format!("failed to parse duration {text}: {why}"));
@@ -49,11 +49,11 @@ pub(super) fn fault(text: &str) -> Option<String> {
     fields.iter().zip(FIELDS).find_map(|(field, bounds)| {
         field
             .split(',')
-            .find_map(|range| range_fault(range, bounds).err())
+            .find_map(|range| range_error(range, bounds).err())
     })
 }
 
-fn range_fault(text: &str, (lowest, highest, words): (u32, u32, &[&str])) -> Result<(), String> {
+fn range_error(text: &str, (lowest, highest, words): (u32, u32, &[&str])) -> Result<(), String> {
     let parts: Vec<&str> = text.split('/').collect();
     let ends: Vec<&str> = parts[0].split('-').collect();
     let is_star = matches!(ends[0], "*" | "?");
@@ -130,6 +130,6 @@ mod tests {
     )]
     #[case("@never", Some("unrecognized descriptor: @never"))]
     fn schedules_are_parsed_as_by_cron(#[case] text: &str, #[case] why: Option<&str>) {
-        assert_eq!(fault(text).as_deref(), why);
+        assert_eq!(error(text).as_deref(), why);
     }
 }

@@ -132,7 +132,7 @@ pub(super) fn selected_template(context: &FieldContext<'_>, errors: &mut ErrorLi
     }
     let empty = !selector.is_null() && is_empty_selector(selector);
     if !selector.is_null() {
-        selector_faults(selector, &at, context, errors);
+        selector_errors(selector, &at, context, errors);
         if empty && !daemons {
             errors.invalid(&at, selector, &format!("empty selector is invalid for {name}"));
         }
@@ -169,7 +169,7 @@ pub(super) fn selected_template(context: &FieldContext<'_>, errors: &mut ErrorLi
     }
 }
 
-fn selector_faults(selector: &Value, at: &str, context: &FieldContext<'_>, errors: &mut ErrorList) {
+fn selector_errors(selector: &Value, at: &str, context: &FieldContext<'_>, errors: &mut ErrorList) {
     let known = types::named("meta/v1.LabelSelector").expect("the table has what selects by labels");
     let selector = FieldContext {
         value: selector,
@@ -233,7 +233,7 @@ fn rolling_update(rolling: &Value, at: &str, errors: &mut ErrorList) {
     let (surge, missing) = (&rolling["maxSurge"], &rolling["maxUnavailable"]);
     let at = |field: &str| format!("{at}.{field}");
     for (field, value) in [("maxUnavailable", missing), ("maxSurge", surge)] {
-        if let Some(why) = count_fault(value) {
+        if let Some(why) = count_error(value) {
             errors.invalid(&at(field), value, why);
         }
     }
@@ -257,7 +257,7 @@ fn rolling_update(rolling: &Value, at: &str, errors: &mut ErrorList) {
     }
 }
 
-fn count_fault(value: &Value) -> Option<&'static str> {
+fn count_error(value: &Value) -> Option<&'static str> {
     match value.as_str() {
         Some(text) if percent(text).is_none() => Some(
             "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used \
@@ -338,7 +338,7 @@ pub(super) fn job_selector(context: &FieldContext<'_>, errors: &mut ErrorList) {
     if selector.is_null() {
         errors.required("spec.selector", "");
     } else {
-        selector_faults(selector, "spec.selector", context, errors);
+        selector_errors(selector, "spec.selector", context, errors);
     }
     if is_readable(selector, context.version) && !selects(selector, labels) {
         errors.invalid("spec.template.metadata.labels", labels, UNSELECTED);

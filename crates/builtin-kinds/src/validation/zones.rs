@@ -6,21 +6,21 @@
 const NAMES: &str = include_str!("../../data/zones.txt");
 
 /// Returns the errors of the name of a time zone.
-pub(super) fn faults(name: &str) -> Vec<String> {
+pub(super) fn errors(name: &str) -> Vec<String> {
     if name.is_empty() {
         return vec!["timeZone must be nil or non-empty string".to_owned()];
     }
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     let well_formed = name.split('/').all(is_part);
     if well_formed && name.eq_ignore_ascii_case("local") {
         let why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
-        faults.push(why.to_owned());
+        errors.push(why.to_owned());
     }
     let known = well_formed && (name == "Local" || NAMES.lines().any(|line| line == name));
     if !known {
-        faults.push(format!("unknown time zone {name}"));
+        errors.push(format!("unknown time zone {name}"));
     }
-    faults
+    errors
 }
 
 fn is_part(part: &str) -> bool {

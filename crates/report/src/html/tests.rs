@@ -170,7 +170,7 @@ fn a_long_trace_is_cut_and_keeps_what_is_evidence() {
 }
 
 #[test]
-fn a_full_page_says_so_and_draws_what_failed_first() {
+fn a_full_page_is_marked_and_draws_failures_first() {
     let attempts = (0..80).map(|number| {
         let records: Vec<Record> = (0..600).map(|seq| request(seq, "/api/v1/pods")).collect();
         let mut kept = kept(&format!("g/{number:02}"), records, json!([]));

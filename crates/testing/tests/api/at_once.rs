@@ -166,7 +166,7 @@ async fn a_wait_ends_with_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_in_vain_says_what_came() {
+async fn a_wait_that_times_out_shows_the_records() {
     let server = with(&["a"]).patience(Duration::from_secs(5)).start().await;
     names(&maps(&server), &ListParams::default()).await.unwrap();
     let nothing = with(&[]).start().await;

@@ -99,7 +99,7 @@ fn a_selector_turns_updates_into_additions_and_deletions(
     world.put("a/9", after);
     match watch.poll(&world.storage, world.now, &Tagged("x")) {
         Poll::Send(frame) => {
-            assert_eq!(Some(told(&frame).as_str()), expected);
+            assert_eq!(Some(summary(&frame).as_str()), expected);
             assert_eq!(frame.object().unwrap().tag, tag, "the last version that matched");
         }
         Poll::Pending { .. } | Poll::End => assert_eq!(expected, None),
@@ -160,7 +160,7 @@ fn bookmarks_come_every_interval_and_once_before_the_end() {
     world.put_into(world.others, "o", "");
     for _ in 0..10 {
         match watch.poll(&world.storage, world.now, &ALL) {
-            Poll::Send(frame) => sent.push(format!("{:?} {}", world.now, told(&frame))),
+            Poll::Send(frame) => sent.push(format!("{:?} {}", world.now, summary(&frame))),
             Poll::Pending { wake } => world.now = wake,
             Poll::End => break,
         }
@@ -170,7 +170,7 @@ fn bookmarks_come_every_interval_and_once_before_the_end() {
 }
 
 #[test]
-fn a_bookmark_that_says_nothing_new_is_left_out() {
+fn a_bookmark_without_progress_is_left_out() {
     let mut world = World::fixture(Version::V1_36);
     let options = WatchOptions {
         bookmarks: true,

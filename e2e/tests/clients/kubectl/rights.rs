@@ -19,7 +19,7 @@ const TOKEN: &[&str] = &["--tls", "--token", "secret"];
 #[case::whoami(TOKEN, &["auth", "whoami"], true, "ATTRIBUTE VALUE Username admin UID admin Groups [system:masters system:authenticated]")]
 #[case::whoami_not(&[], &["auth", "whoami"], true, "ATTRIBUTE VALUE Username system:anonymous Groups [system:unauthenticated]")]
 #[case::whoami_as_another(TOKEN, &["auth", "whoami", "--as=bob", "--as-group=g"], true, "ATTRIBUTE VALUE Username bob Groups [g system:authenticated]")]
-fn auth_tells(
+fn auth_can_i_and_whoami(
     #[case] options: &[&str],
     #[case] arguments: &[&str],
     #[case] success: bool,
@@ -55,7 +55,7 @@ fn without_a_token_kubectl_prints_that_there_is_no_authorization() {
 }
 
 #[test]
-fn who_asks_as_another_may_what_that_one_may() {
+fn impersonation_has_the_rights_of_the_other_user() {
     let server = Server::start("serve", TOKEN);
     let Some(kubectl) = or_skip(Kubectl::new(&server)) else {
         return;

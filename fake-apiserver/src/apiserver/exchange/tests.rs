@@ -108,7 +108,11 @@ fn play(exchange: &mut Exchange) -> (Vec<String>, Vec<String>) {
     Some(Cut::AfterBytes(7)), &["0:head", r"0:aaaa\n", "0:bb", "0:rst"], &["5/5", "2/5"])]
 #[case::after_more_bytes_than_there_are(
     Some(Cut::AfterBytes(70)), &["0:head", r"0:aaaa\n", r"0:bbbb\n"], &["5/5", "5/5"])]
-fn a_watch_is_cut_where_it_says(#[case] cut: Option<Cut>, #[case] said: &[&str], #[case] recorded: &[&str]) {
+fn a_watch_is_cut_at_the_given_byte(
+    #[case] cut: Option<Cut>,
+    #[case] said: &[&str],
+    #[case] recorded: &[&str],
+) {
     let mut exchange = watch();
     if let Some(cut) = cut {
         exchange.obey(&RuleAction::Truncate {

@@ -149,7 +149,7 @@ impl Writer<'_> {
             .collect();
         match asked_in_vain(service, old, &others).into_causes().as_slice() {
             [] => {}
-            faults => return Err(Status::invalid_object(&self.kind, name, faults)),
+            errors => return Err(Status::invalid_object(&self.kind, name, errors)),
         }
         let taken = |address: &Value| {
             others

@@ -107,12 +107,12 @@ fn check_target(target: &Value) -> Result<(), Status> {
     if text("name").is_empty() {
         found.required("target.name", "");
     }
-    let faults = found.into_causes();
-    let faults: Vec<String> = faults
+    let errors = found.into_causes();
+    let errors: Vec<String> = errors
         .iter()
         .map(|cause| format!("{}: {}", cause.field, cause.message))
         .collect();
-    match faults.as_slice() {
+    match errors.as_slice() {
         [] => Ok(()),
         [one] => Err(Status::unexplained(one.as_str())),
         several => Err(Status::unexplained(format!("[{}]", several.join(", ")))),

@@ -144,15 +144,15 @@ impl Writer<'_> {
     /// Checks that a new object is valid and has no resourceVersion.
     fn check_new(&self, object: &Value, name: &str) -> Result<(), Status> {
         let (kind, version) = (&self.kind, self.model.version);
-        let mut faults = validation::validate_create(kind, object, name, version);
-        faults.extend(self.kind_fault(object));
-        faults.extend(crd::new_faults(kind, object, version));
-        faults.extend(admission_policy::faults(kind, object));
-        if faults.is_empty() {
-            faults = crd::rule_faults(kind, object, None).causes;
+        let mut errors = validation::validate_create(kind, object, name, version);
+        errors.extend(self.kind_error(object));
+        errors.extend(crd::validate_create(kind, object, version));
+        errors.extend(admission_policy::validate(kind, object));
+        if errors.is_empty() {
+            errors = crd::evaluate_rules(kind, object, None).causes;
         }
-        if !faults.is_empty() {
-            return Err(Status::invalid_object(kind, name, &faults));
+        if !errors.is_empty() {
+            return Err(Status::invalid_object(kind, name, &errors));
         }
         match text(object, "resourceVersion").parse::<u64>() {
             Ok(version) if version != 0 && !self.dry_run => Err(Status::version_of_new_object()),

@@ -8,7 +8,7 @@ use builtin_kinds::rbac::{self, Attributes, GROUP, Policy, PolicyRule, RoleRef};
 use serde_json::Value;
 
 use super::Writer;
-use crate::api::access::{Asker, subject};
+use crate::api::access::{Requester, subject};
 
 impl Writer<'_> {
     /// Checks that the writer of this role or binding may grant its rights.
@@ -23,10 +23,10 @@ impl Writer<'_> {
         name: &str,
     ) -> Result<(), Status> {
         let kind = self.stored_kind();
-        let Some(asker) = self.asker.filter(|_| kind.group == GROUP) else {
+        let Some(requester) = self.requester.filter(|_| kind.group == GROUP) else {
             return Ok(());
         };
-        let Some(policy) = asker.authorizer.limits(asker.user) else {
+        let Some(policy) = requester.authorizer.limits(requester.user) else {
             return Ok(());
         };
         if old.is_some_and(|old| only_for_the_collector(object, old)) {
@@ -35,17 +35,17 @@ impl Writer<'_> {
         let refused = |why: &str| Status::forbidden(&kind, name, why, Vec::new());
         match &*kind.plural {
             "roles" | "clusterroles" => {
-                if self.may("escalate", &kind.plural, name, asker) {
+                if self.may("escalate", &kind.plural, name, requester) {
                     return Ok(());
                 }
                 let rules = PolicyRule::list(&object["rules"]);
-                if let Some(why) = self.missing(policy, &rules, asker) {
+                if let Some(why) = self.missing(policy, &rules, requester) {
                     return Err(refused(&why));
                 }
                 let aggregates = |object: &Value| object["aggregationRule"].is_object();
                 let aggregates = aggregates(object) || old.is_some_and(aggregates);
                 let all = [PolicyRule::everything(), PolicyRule::every_path()];
-                if aggregates && self.missing(policy, &all, asker).is_some() {
+                if aggregates && self.missing(policy, &all, requester).is_some() {
                     return Err(refused(
                         "must have cluster-admin privileges to use the aggregationRule",
                     ));
@@ -60,14 +60,14 @@ impl Writer<'_> {
                     // Validation rejects it.
                     _ => return Ok(()),
                 };
-                if self.may("bind", resource, &role.name, asker) {
+                if self.may("bind", resource, &role.name, requester) {
                     return Ok(());
                 }
                 let Some(rules) = policy.role(&role, self.namespace()) else {
                     // kube-apiserver names the resource of the request, not that of the role.
                     return Err(Status::not_found(&kind, &role.name));
                 };
-                match self.missing(policy, rules, asker) {
+                match self.missing(policy, rules, requester) {
                     Some(why) => Err(refused(&why)),
                     None => Ok(()),
                 }
@@ -76,7 +76,7 @@ impl Writer<'_> {
         }
     }
 
-    fn may(&self, verb: &str, resource: &str, name: &str, asker: Asker<'_>) -> bool {
+    fn may(&self, verb: &str, resource: &str, name: &str, requester: Requester<'_>) -> bool {
         let attributes = Attributes::Resource {
             verb: verb.to_owned(),
             group: GROUP.to_owned(),
@@ -85,11 +85,11 @@ impl Writer<'_> {
             name: name.to_owned(),
             namespace: self.namespace().to_owned(),
         };
-        asker.authorizer.decide(asker.user, &attributes).allowed
+        requester.authorizer.decide(requester.user, &attributes).allowed
     }
 
-    fn missing(&self, policy: &Policy, granted: &[PolicyRule], asker: Asker<'_>) -> Option<String> {
-        let user = subject(asker.user);
+    fn missing(&self, policy: &Policy, granted: &[PolicyRule], requester: Requester<'_>) -> Option<String> {
+        let user = subject(requester.user);
         rbac::missing(user, &policy.rules(user, self.namespace()), granted)
     }
 

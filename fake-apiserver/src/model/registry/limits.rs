@@ -43,18 +43,18 @@ impl Writer<'_> {
         part: Option<Subresource>,
     ) -> Result<(), Status> {
         let check = match (&*self.kind.group, &*self.kind.plural, part) {
-            ("", "pods", None | Some(Subresource::Resize)) => pod_faults,
-            ("", "persistentvolumeclaims", None) => claim_faults,
+            ("", "pods", None | Some(Subresource::Resize)) => pod_errors,
+            ("", "persistentvolumeclaims", None) => claim_errors,
             (_, _, _) => return Ok(()),
         };
         for limits in self.limit_ranges() {
-            let mut faults = Vec::new();
+            let mut errors = Vec::new();
             for limit in list(&limits, "limits") {
-                check(limit, &object["spec"], &mut faults);
+                check(limit, &object["spec"], &mut errors);
             }
             let mut seen = BTreeSet::new();
-            faults.retain(|fault| seen.insert(fault.clone()));
-            let why = match faults.as_slice() {
+            errors.retain(|error| seen.insert(error.clone()));
+            let why = match errors.as_slice() {
                 [] => continue,
                 [one] => one.clone(),
                 several => format!("[{}]", several.join(", ")),
@@ -110,7 +110,7 @@ fn complete(pod: &mut Value, limits: &Value) {
     }
 }
 
-fn claim_faults(limit: &Value, spec: &Value, faults: &mut Vec<String>) {
+fn claim_errors(limit: &Value, spec: &Value, errors: &mut Vec<String>) {
     if limit["type"] != "PersistentVolumeClaim" {
         return;
     }
@@ -120,17 +120,17 @@ fn claim_faults(limit: &Value, spec: &Value, faults: &mut Vec<String>) {
         requests,
         limits: Amounts::new(),
     };
-    faults.extend(bounds(limit, "min").filter_map(|(resource, least)| checked.too_little(resource, least)));
-    faults.extend(bounds(limit, "max").filter_map(|(resource, most)| checked.wants_too_much(resource, most)));
+    errors.extend(bounds(limit, "min").filter_map(|(resource, least)| checked.too_little(resource, least)));
+    errors.extend(bounds(limit, "max").filter_map(|(resource, most)| checked.wants_too_much(resource, most)));
 }
 
-fn pod_faults(limit: &Value, spec: &Value, faults: &mut Vec<String>) {
+fn pod_errors(limit: &Value, spec: &Value, errors: &mut Vec<String>) {
     let mut check = |checked: &Checked| {
-        faults
+        errors
             .extend(bounds(limit, "min").filter_map(|(resource, least)| checked.too_little(resource, least)));
-        faults.extend(bounds(limit, "max").filter_map(|(resource, most)| checked.too_much(resource, most)));
+        errors.extend(bounds(limit, "max").filter_map(|(resource, most)| checked.too_much(resource, most)));
         let ratios = bounds(limit, "maxLimitRequestRatio");
-        faults.extend(ratios.filter_map(|(resource, most)| checked.too_far_apart(resource, most)));
+        errors.extend(ratios.filter_map(|(resource, most)| checked.too_far_apart(resource, most)));
     };
     match limit["type"].as_str() {
         Some("Container") => {

@@ -1,5 +1,5 @@
-//! Admission by policies: each write of a client is changed by the mutating admission policies of this moment, and held against
-//! the validating ones. It must not know how they are evaluated.
+//! Admission by policies: each write of a client is mutated by the current mutating admission policies and validated by the
+//! validating ones. It must not know how they are evaluated.
 //!
 //! Source: apiserver `pkg/admission/plugin/policy/{generic,mutating,validating}`.
 
@@ -15,7 +15,7 @@ use builtin_kinds::scale::label_selector;
 use serde_json::Value;
 
 use super::Writer;
-use super::webhooks::Asked;
+use super::webhooks::Attributes;
 use crate::model::{Model, Objects};
 
 /// Mutating policies or webhooks of a write that are invoked again after a change of something else.
@@ -45,14 +45,14 @@ impl<K: Ord> Reinvocation<K> {
         self.waiting.insert(key);
     }
 
-    /// Whether the object changed after it asked.
+    /// Whether the object changed after it attributes.
     pub(super) fn is_due(&self, key: &K) -> bool {
         self.due.contains(key)
     }
 }
 
 impl Model {
-    /// Returns the policies of this moment; `None`: there are none.
+    /// Returns the current validating policies; `None`: there are none.
     fn admission_policies(&self) -> Option<Arc<Policies>> {
         let policies = self.some("validatingadmissionpolicies")?;
         let bindings = self.some("validatingadmissionpolicybindings")?;
@@ -61,7 +61,7 @@ impl Model {
         }))
     }
 
-    /// Returns the mutating policies of this moment; `None`: there are none.
+    /// Returns the current mutating policies; `None`: there are none.
     pub(super) fn mutations(&self) -> Option<Arc<Mutations>> {
         let policies = self.some("mutatingadmissionpolicies")?;
         let bindings = self.some("mutatingadmissionpolicybindings")?;
@@ -100,37 +100,38 @@ fn json_of(objects: &Objects) -> Vec<Value> {
 }
 
 impl Writer<'_> {
-    /// Changes a write as the mutating policies want; `None`: it stays as it is. `round`: 0, or 1 for the second evaluation of
+    /// Returns the object after the mutating policies; `None`: it is unchanged. `round`: 0, or 1 for the second evaluation of
     /// those that ask for one.
     ///
     /// # Errors
     /// 403: a policy fails, and that is a refusal; as for webhooks, where an object cannot be read back.
     pub(super) fn mutate_by_policies(
         &self,
-        asked: Asked<'_>,
+        attributes: Attributes<'_>,
         round: u8,
         again: &mut Reinvocation<String>,
     ) -> Result<Option<Value>, Status> {
-        let Some(mutations) = self.model.mutations().filter(|_| self.asker.is_some()) else {
+        let Some(mutations) = self.model.mutations().filter(|_| self.requester.is_some()) else {
             return Ok(None);
         };
         let params = |query: &ParamQuery<'_>| self.model.params(query, self.collection.namespace.as_deref());
-        let mut object = asked.object.cloned();
+        let mut object = attributes.object.cloned();
         let (mut denials, mut evaluated) = (Vec::new(), false);
         for policy in mutations.of(&self.kind) {
             // What the policies before it made of the object is not matched again.
-            let Some(shown) =
-                self.shown_as(asked, |request, equivalents| policy.selects(request, equivalents))?
+            let Some(versioned) = self.versioned_if(attributes, |request, equivalents| {
+                policy.selects(request, equivalents)
+            })?
             else {
                 continue;
             };
-            let (invocations, unconfigured) = policy.invocations(&shown.request(asked), &params);
+            let (invocations, unconfigured) = policy.invocations(&versioned.request(attributes), &params);
             denials.extend(unconfigured);
             for invocation in &invocations {
                 let before = object.clone();
-                let current = self.shown_in(asked.of(before.as_ref()), shown.kind())?;
+                let current = self.versioned(attributes.of(before.as_ref()), versioned.kind())?;
                 let key = invocation.key();
-                match invocation.conditions_hold(&current.request(asked.of(before.as_ref()))) {
+                match invocation.conditions_hold(&current.request(attributes.of(before.as_ref()))) {
                     Ok(true) if round == 0 || again.is_due(&key) => {}
                     Ok(_) => continue,
                     Err(denial) => {
@@ -139,14 +140,14 @@ impl Writer<'_> {
                     }
                 }
                 for nth in 0..invocation.mutations() {
-                    let current = self.shown_in(asked.of(object.as_ref()), shown.kind())?;
-                    let request = current.request(asked.of(object.as_ref()));
+                    let current = self.versioned(attributes.of(object.as_ref()), versioned.kind())?;
+                    let request = current.request(attributes.of(object.as_ref()));
                     match invocation.mutated(nth, &request, self.model.version) {
                         Ok(None) => {}
                         Ok(Some(mutated)) => {
                             evaluated = true;
                             if request.object != Some(&mutated) {
-                                let now = asked.of(object.as_ref());
+                                let now = attributes.of(object.as_ref());
                                 object = Some(self.read_back(&current, mutated, now)?);
                             }
                         }
@@ -161,14 +162,14 @@ impl Writer<'_> {
                 }
             }
         }
-        if let Some(status) = self.denied(asked.name, &denials) {
+        if let Some(status) = self.denied(attributes.name, &denials) {
             return Err(status);
         }
         // As in apiserver: a mutation that changes nothing counts, and for its own policy too.
         if evaluated {
             again.changed();
         }
-        let changed = object.as_ref() != asked.object;
+        let changed = object.as_ref() != attributes.object;
         Ok(object.filter(|_| changed))
     }
 
@@ -185,7 +186,7 @@ impl Writer<'_> {
         Some(status)
     }
 
-    /// Holds a write against the policies.
+    /// Validates a write by the policies.
     ///
     /// # Errors
     /// Their refusal: 422, or what the policy says.
@@ -196,7 +197,8 @@ impl Writer<'_> {
         subresource: Option<Subresource>,
     ) -> Result<(), Status> {
         let policies = self.model.admission_policies();
-        let Some(policies) = policies.filter(|policies| self.asker.is_some() && !policies.is_empty()) else {
+        let Some(policies) = policies.filter(|policies| self.requester.is_some() && !policies.is_empty())
+        else {
             return Ok(());
         };
         let namespace = self.collection.namespace.clone();
@@ -208,7 +210,7 @@ impl Writer<'_> {
                 (None, _) => "DELETE",
             },
             kind: &self.stored_kind(),
-            asked: &self.stored_kind(),
+            request_kind: &self.stored_kind(),
             part: None,
             subresource: subresource.map_or("", Subresource::name),
             name,

@@ -15,7 +15,7 @@ use builtin_kinds::{admission_policy, crd, ownership, types, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::webhooks::Asked;
+use super::webhooks::Attributes;
 use super::{Writer, finalizers, is_terminating, parts, text};
 use crate::api::write::check_namespace;
 use crate::model::write;
@@ -142,8 +142,8 @@ impl Writer<'_> {
         self.check_escalation(&object, Some(&current.json()), current.name())?;
         self.check_version(current, &object)?;
         let kind = self.stored_kind();
-        if let Some(fault) = self.kind_fault(&object) {
-            return Err(Status::invalid_object(&kind, current.name(), &[fault]));
+        if let Some(error) = self.kind_error(&object) {
+            return Err(Status::invalid_object(&kind, current.name(), &[error]));
         }
         let stored = current.json();
         let mut reset = false;
@@ -199,14 +199,14 @@ impl Writer<'_> {
             self.admit_update(&stored, &mut manifest)?;
             manifest = self.conformed(manifest);
         }
-        let mut faults = validation::validate_update(
+        let mut errors = validation::validate_update(
             &kind,
             &self.identified(manifest.clone(), current.name(), &current.uid),
             &self.completed(stored.clone()),
             subresource,
             self.model.version,
         );
-        faults.extend(crd::changed_faults(
+        errors.extend(crd::validate_update(
             &kind,
             &manifest,
             &stored,
@@ -214,15 +214,15 @@ impl Writer<'_> {
             self.model.version,
         ));
         if subresource.is_none() {
-            faults.extend(admission_policy::faults(&kind, &manifest));
+            errors.extend(admission_policy::validate(&kind, &manifest));
         }
-        if faults.is_empty() {
-            let found = crd::rule_faults(&kind, &manifest, Some(&stored));
+        if errors.is_empty() {
+            let found = crd::evaluate_rules(&kind, &manifest, Some(&stored));
             self.warnings.extend(found.warnings);
-            faults = found.causes;
+            errors = found.causes;
         }
-        if !faults.is_empty() {
-            return Err(Status::invalid_object(&kind, current.name(), &faults));
+        if !errors.is_empty() {
+            return Err(Status::invalid_object(&kind, current.name(), &errors));
         }
         let known: HashSet<&str> = finalizers(&stored).collect();
         let fresh: Vec<&str> = finalizers(&manifest)
@@ -230,7 +230,7 @@ impl Writer<'_> {
             .collect();
         if is_terminating(&stored) && !fresh.is_empty() {
             let shown: Vec<String> = fresh.iter().map(|name| go_text::quote(name)).collect();
-            let fault = Cause {
+            let error = Cause {
                 reason: "FieldValueForbidden".to_owned(),
                 message: format!(
                     "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers \
@@ -239,10 +239,10 @@ impl Writer<'_> {
                 ),
                 field: "metadata.finalizers".to_owned(),
             };
-            return Err(Status::invalid_object(&kind, current.name(), &[fault]));
+            return Err(Status::invalid_object(&kind, current.name(), &[error]));
         }
         self.admit_by_policies((Some(&manifest), Some(&stored)), current.name(), subresource)?;
-        self.validate_by_hooks(Asked {
+        self.validate_by_hooks(Attributes {
             object: Some(&manifest),
             old: Some(&stored),
             name: current.name(),

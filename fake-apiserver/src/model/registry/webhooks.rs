@@ -1,4 +1,4 @@
-//! Admission by webhooks: each write of a client is shown to those that select it, mutating ones first, which come after the
+//! Admission by webhooks: each write of a client is sent to those that select it, mutating ones first, which come after the
 //! mutating policies. It must not know how they are called.
 //!
 //! Source: apiserver `pkg/admission/plugin/webhook`, `pkg/admission/reinvocation.go`, `endpoints/handlers/{create,update}.go`.
@@ -23,27 +23,27 @@ use crate::model::Model;
 use crate::model::hooks::Reply;
 use crate::model::write::Outcome;
 
-/// A write as webhooks are asked about it, in the words in which its object is stored.
+/// Attributes of a write (`admission.Attributes`), its objects in the version in which they are stored.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct Attributes<'a> {
     pub(super) object: Option<&'a Value>,
     pub(super) old: Option<&'a Value>,
     pub(super) name: &'a str,
     pub(super) subresource: Option<Subresource>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Attributes<'a> {
     /// The same write with this object.
-    pub(super) fn of<'o>(self, object: Option<&'o Value>) -> Asked<'o>
+    pub(super) fn of<'o>(self, object: Option<&'o Value>) -> Attributes<'o>
     where
         'a: 'o,
     {
-        Asked { object, ..self }
+        Attributes { object, ..self }
     }
 }
 
 impl Model {
-    /// The webhooks of this moment; `None`: there are none.
+    /// Returns the current webhooks; `None`: there are none.
     fn hooks(&self, mutating: bool) -> Option<Arc<Hooks>> {
         let (plural, derived) = match mutating {
             true => ("mutatingwebhookconfigurations", &self.mutating_hooks),
@@ -74,10 +74,10 @@ pub(super) fn suspended() -> Status {
 impl Writer<'_> {
     /// Whether there are mutating policies or webhooks.
     pub(super) fn mutating(&self) -> bool {
-        self.asker.is_some() && (self.model.mutations().is_some() || self.model.hooks(true).is_some())
+        self.requester.is_some() && (self.model.mutations().is_some() || self.model.hooks(true).is_some())
     }
 
-    /// Shows a new object to the mutating webhooks, and changes it as they want.
+    /// Applies the mutating policies and webhooks to a new object.
     ///
     /// # Errors
     /// Their refusal; a Status that is not sent, while one is waited for.
@@ -97,19 +97,19 @@ impl Writer<'_> {
                 None => remove(object, "status"),
             }
         }
-        let asked = Asked {
+        let attributes = Attributes {
             object: Some(&object.clone()),
             old: None,
             name: &sent,
             subresource: None,
         };
-        if let Some(mutated) = self.mutated(asked)? {
+        if let Some(mutated) = self.mutated(attributes)? {
             *object = mutated;
         }
         Ok(())
     }
 
-    /// Shows what becomes of `stored` to the mutating webhooks, and changes it as they want.
+    /// Applies the mutating policies and webhooks to the object that replaces `stored`.
     ///
     /// # Errors
     /// As [`Writer::mutate_new`].
@@ -124,13 +124,13 @@ impl Writer<'_> {
             return Ok(());
         }
         self.name_namespace(object);
-        let asked = Asked {
+        let attributes = Attributes {
             object: Some(&object.clone()),
             old: Some(stored),
             name,
             subresource,
         };
-        if let Some(mutated) = self.mutated(asked)? {
+        if let Some(mutated) = self.mutated(attributes)? {
             let owners = mutated.clone();
             *object = parts::written(&self.kind, subresource, stored, mutated);
             ownership::copy(&owners, object);
@@ -138,12 +138,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Shows a new object as it is to be stored to the validating webhooks; `sent`: the name that its writer gave it.
+    /// Sends a new object as it is to be stored to the validating webhooks; `sent`: the name in the request.
     ///
     /// # Errors
     /// As [`Writer::mutate_new`].
     pub(super) fn validate_new_by_hooks(&mut self, object: &Value, sent: &str) -> Result<(), Status> {
-        if self.asker.is_none() || self.model.hooks(false).is_none() {
+        if self.requester.is_none() || self.model.hooks(false).is_none() {
             return Ok(());
         }
         let mut object = object.clone();
@@ -151,7 +151,7 @@ impl Writer<'_> {
         if self.kind.generation {
             object["metadata"]["generation"] = 1.into();
         }
-        self.validate_by_hooks(Asked {
+        self.validate_by_hooks(Attributes {
             object: Some(&object),
             old: None,
             name: sent,
@@ -159,36 +159,36 @@ impl Writer<'_> {
         })
     }
 
-    /// Shows a deletion to the mutating webhooks, then to the validating ones.
+    /// Sends a deletion to the mutating webhooks, then to the validating ones.
     ///
     /// # Errors
     /// As [`Writer::mutate_new`].
     pub(super) fn admit_deletion(&mut self, stored: &Stored) -> Result<(), Status> {
-        if self.asker.is_none() || !self.model.has_hooks() {
+        if self.requester.is_none() || !self.model.has_hooks() {
             return Ok(());
         }
-        let asked = Asked {
+        let attributes = Attributes {
             object: None,
             old: Some(&stored.json()),
             name: stored.name(),
             subresource: None,
         };
-        self.mutated(asked)?;
-        self.validate_by_hooks(asked)
+        self.mutated(attributes)?;
+        self.validate_by_hooks(attributes)
     }
 
-    /// The object as the mutating policies and then the mutating webhooks want it; `None`: it stays as it is.
-    fn mutated(&mut self, asked: Asked<'_>) -> Result<Option<Value>, Status> {
+    /// Returns the object after the mutating policies and then the mutating webhooks; `None`: it is unchanged.
+    fn mutated(&mut self, attributes: Attributes<'_>) -> Result<Option<Value>, Status> {
         if !self.mutating() {
             return Ok(None);
         }
         let hooks = self.model.hooks(true);
         let hooks: &[Hook] = hooks.as_ref().map_or(&[], |hooks| hooks.of(&self.kind));
-        let mut object = asked.object.cloned();
+        let mut object = attributes.object.cloned();
         let mut changed = false;
         let (mut again, mut policies) = (Reinvocation::new(), Reinvocation::new());
         for round in 0..2_u8 {
-            let now = asked.of(object.as_ref());
+            let now = attributes.of(object.as_ref());
             if let Some(mutated) = self.mutate_by_policies(now, round, &mut policies)? {
                 (object, changed) = (Some(mutated), true);
                 again.changed();
@@ -197,17 +197,17 @@ impl Writer<'_> {
                 if round > 0 && !again.is_due(&nth) {
                     continue;
                 }
-                let asked = asked.of(object.as_ref());
-                let Some(shown) = self.shown_to(hook, asked)? else {
+                let attributes = attributes.of(object.as_ref());
+                let Some(versioned) = self.selected_by(hook, attributes)? else {
                     continue;
                 };
-                let Some(reply) = self.ask(hook, &shown, asked, round)? else {
+                let Some(reply) = self.call(hook, &versioned, attributes, round)? else {
                     return Err(suspended());
                 };
-                let patch = self.heed(hook, &reply)?;
+                let patch = self.apply_reply(hook, &reply)?;
                 if !patch.is_empty() {
-                    let patched = hook.patched(shown.object.as_ref(), &patch)?;
-                    let read = self.read_back(&shown, patched, asked)?;
+                    let patched = hook.patched(versioned.object.as_ref(), &patch)?;
+                    let read = self.read_back(&versioned, patched, attributes)?;
                     if object.as_ref() != Some(&read) {
                         (object, changed) = (Some(read), true);
                         again.changed();
@@ -222,24 +222,24 @@ impl Writer<'_> {
         Ok(object.filter(|_| changed))
     }
 
-    /// Shows a write to the validating webhooks, to all of them at once.
+    /// Sends a write to all validating webhooks at once.
     ///
     /// # Errors
     /// As [`Writer::mutate_new`].
-    pub(super) fn validate_by_hooks(&mut self, asked: Asked<'_>) -> Result<(), Status> {
-        let Some(hooks) = self.model.hooks(false).filter(|_| self.asker.is_some()) else {
+    pub(super) fn validate_by_hooks(&mut self, attributes: Attributes<'_>) -> Result<(), Status> {
+        let Some(hooks) = self.model.hooks(false).filter(|_| self.requester.is_some()) else {
             return Ok(());
         };
         let hooks = hooks.of(&self.kind);
-        let mut shown = Vec::new();
+        let mut versioned = Vec::new();
         for hook in hooks {
-            if let Some(as_shown) = self.shown_to(hook, asked)? {
-                shown.push((hook, as_shown));
+            if let Some(selected) = self.selected_by(hook, attributes)? {
+                versioned.push((hook, selected));
             }
         }
         let mut replies = Vec::new();
-        for (hook, shown) in &shown {
-            replies.push((*hook, self.ask(hook, shown, asked, 0)?));
+        for (hook, versioned) in &versioned {
+            replies.push((*hook, self.call(hook, versioned, attributes, 0)?));
         }
         if self.replies.waits() {
             return Err(suspended());
@@ -247,14 +247,14 @@ impl Writer<'_> {
         let mut refusal = Ok(());
         for (hook, reply) in replies {
             let Some(reply) = reply else { continue };
-            let heeded = self.heed(hook, &reply).map(drop);
-            refusal = refusal.and(heeded);
+            let applied = self.apply_reply(hook, &reply).map(drop);
+            refusal = refusal.and(applied);
         }
         refusal
     }
 
-    /// What a webhook makes of a write, with its warnings.
-    fn heed(&mut self, hook: &Hook, reply: &Reply) -> Result<Patch, Status> {
+    /// Returns the patch of a reply, and records its warnings.
+    fn apply_reply(&mut self, hook: &Hook, reply: &Reply) -> Result<Patch, Status> {
         match hook.verdict(&reply.uid, &reply.url, &reply.outcome) {
             Ok(verdict) => {
                 self.warnings.extend(verdict.warnings);
@@ -267,25 +267,31 @@ impl Writer<'_> {
         }
     }
 
-    /// The objects in the words that the webhook selects; `None`: it is not asked.
-    fn shown_to(&self, hook: &Hook, asked: Asked<'_>) -> Result<Option<Shown>, Status> {
-        let Some(shown) = self.shown_as(asked, |request, equivalents| hook.selects(request, equivalents))?
+    /// Returns the objects in the version that the webhook selects; `None`: it is not called.
+    fn selected_by(
+        &self,
+        hook: &Hook,
+        attributes: Attributes<'_>,
+    ) -> Result<Option<VersionedAttributes>, Status> {
+        let Some(versioned) = self.versioned_if(attributes, |request, equivalents| {
+            hook.selects(request, equivalents)
+        })?
         else {
             return Ok(None);
         };
-        if !hook.conditions_hold(&shown.request(asked))? {
+        if !hook.conditions_hold(&versioned.request(attributes))? {
             return Ok(None);
         }
         hook.check_dry_run(self.dry_run)?;
-        Ok(Some(shown))
+        Ok(Some(versioned))
     }
 
-    /// The objects in the words of the kind that `selects` returns; `None`: they are not shown.
-    pub(super) fn shown_as(
+    /// Returns the objects in the version of the kind that `selects` returns; `None` if it returns none.
+    pub(super) fn versioned_if(
         &self,
-        asked: Asked<'_>,
+        attributes: Attributes<'_>,
         selects: impl for<'e> Fn(&Request<'_>, &'e [KindRef]) -> Option<&'e KindRef>,
-    ) -> Result<Option<Shown>, Status> {
+    ) -> Result<Option<VersionedAttributes>, Status> {
         let own = self.requested_kind();
         let equivalents = self.model.catalog.kinds().iter();
         let equivalents = equivalents.filter(|kind| kind.storage() == own.storage());
@@ -293,58 +299,67 @@ impl Writer<'_> {
         if !equivalents.contains(&own) {
             equivalents.push(own);
         }
-        let selected = selects(&self.as_asked(asked).request(asked), &equivalents);
-        selected.map(|kind| self.shown_in(asked, kind)).transpose()
+        let selected = selects(&self.requested(attributes).request(attributes), &equivalents);
+        selected.map(|kind| self.versioned(attributes, kind)).transpose()
     }
 
-    /// The objects in the words of a kind.
-    pub(super) fn shown_in(&self, asked: Asked<'_>, kind: &KindRef) -> Result<Shown, Status> {
-        let mut shown = self.as_asked(asked);
-        for object in [&mut shown.object, &mut shown.old].into_iter().flatten() {
-            *object = match shown.part.is_some() {
+    /// Returns the objects in the version of a kind.
+    pub(super) fn versioned(
+        &self,
+        attributes: Attributes<'_>,
+        kind: &KindRef,
+    ) -> Result<VersionedAttributes, Status> {
+        let mut versioned = self.requested(attributes);
+        for object in [&mut versioned.object, &mut versioned.old].into_iter().flatten() {
+            *object = match versioned.part.is_some() {
                 true => scale::shown(&self.kind, object)?,
                 false => self.to_version(kind, object.take()),
             };
         }
-        shown.kind = kind.clone();
-        Ok(shown)
+        versioned.kind = kind.clone();
+        Ok(versioned)
     }
 
-    /// The objects in the words in which they are stored.
-    fn as_asked(&self, asked: Asked<'_>) -> Shown {
+    /// Returns the objects in the version in which they are stored.
+    fn requested(&self, attributes: Attributes<'_>) -> VersionedAttributes {
         let scaled = self.part == Some(Subresource::Scale);
-        Shown {
+        VersionedAttributes {
             kind: self.requested_kind(),
-            asked: self.requested_kind(),
+            request_kind: self.requested_kind(),
             part: scaled.then(catalog::scale),
-            object: asked.object.cloned(),
-            old: asked.old.cloned(),
+            object: attributes.object.cloned(),
+            old: attributes.old.cloned(),
             namespace: self.collection.namespace.clone(),
             namespace_object: self.namespace_object(),
             user: self.user(),
-            options: self.options(asked),
+            options: self.options(attributes),
             dry_run: self.dry_run,
         }
     }
 
-    /// The outcome of a review; `None`: it is waited for.
-    fn ask(
+    /// Returns the outcome of a review; `None`: it is pending.
+    fn call(
         &mut self,
         hook: &Hook,
-        shown: &Shown,
-        asked: Asked<'_>,
+        versioned: &VersionedAttributes,
+        attributes: Attributes<'_>,
         round: u8,
     ) -> Result<Option<Arc<Reply>>, Status> {
         let called = (hook.name.as_str(), &hook.client, hook.timeout);
-        let review = |uid: &str| hook.review(&shown.request(asked), uid);
-        self.replies.ask(self.model, self.now, called, round, review)
+        let review = |uid: &str| hook.review(&versioned.request(attributes), uid);
+        self.replies.call(self.model, self.now, called, round, review)
     }
 
     /// Returns a patched object in the version in which it is stored, with defaults.
-    pub(super) fn read_back(&self, shown: &Shown, patched: Value, asked: Asked<'_>) -> Result<Value, Status> {
+    pub(super) fn read_back(
+        &self,
+        versioned: &VersionedAttributes,
+        patched: Value,
+        attributes: Attributes<'_>,
+    ) -> Result<Value, Status> {
         let kind = self.stored_kind();
-        let before = asked.object.cloned().unwrap_or_default();
-        if shown.part.is_some() {
+        let before = attributes.object.cloned().unwrap_or_default();
+        if versioned.part.is_some() {
             let mut object = before;
             let replicas = patched.pointer("/spec/replicas").and_then(Value::as_i64);
             if let Some(at) = &kind.scale {
@@ -352,9 +367,9 @@ impl Writer<'_> {
             }
             return Ok(object);
         }
-        let mut object = match shown.kind == kind {
+        let mut object = match versioned.kind == kind {
             true => patched,
-            false => self.to_stored_version(&shown.kind, patched),
+            false => self.to_stored_version(&versioned.kind, patched),
         };
         if let Some(definition) = Definition::of(&kind) {
             definition.receive(&mut object);
@@ -363,12 +378,12 @@ impl Writer<'_> {
         let conformed =
             types::conform(&kind, &object, self.model.version).map_err(|why| Status::internal_error(&why))?;
         let mut object = conformed.unwrap_or(object);
-        // Who owns which field is the server's to say.
+        // Webhooks cannot change who owns which field.
         ownership::copy(&before, &mut object);
         Ok(object)
     }
 
-    /// What is stored of an outcome, in which kind, and what is read of it then; a webhook may have to convert it both ways.
+    /// Returns the kind and the outcome that is stored, and what is read of it then; a webhook may have to convert both ways.
     ///
     /// # Errors
     /// The conversion fails; a Status that is not sent, while one is waited for.
@@ -392,7 +407,7 @@ impl Writer<'_> {
         Ok((storage.clone(), Outcome::Put(stored), Some(read)))
     }
 
-    /// An object as a webhook converts it.
+    /// Returns an object as a webhook converts it.
     fn by_webhook(
         &mut self,
         conversion: &Conversion,
@@ -402,7 +417,7 @@ impl Writer<'_> {
         let sent = [object.clone()];
         let called = (conversion.name.as_str(), &conversion.client, conversion::TIMEOUT);
         let review = |uid: &str| conversion.review(&sent, to, uid);
-        let Some(reply) = self.replies.ask(self.model, self.now, called, 0, review)? else {
+        let Some(reply) = self.replies.call(self.model, self.now, called, 0, review)? else {
             return Err(suspended());
         };
         let answered = (reply.uid.as_str(), reply.url.as_str(), &reply.outcome);
@@ -428,7 +443,7 @@ impl Writer<'_> {
         convert::converted(&stored, &self.kind).json()
     }
 
-    /// The object names the namespace of its path.
+    /// Sets the namespace of the path.
     fn name_namespace(&self, object: &mut Value) {
         if let Some(namespace) = self.collection.namespace.as_deref() {
             object["metadata"]["namespace"] = namespace.into();
@@ -444,15 +459,15 @@ impl Writer<'_> {
     }
 
     pub(super) fn user(&self) -> Value {
-        self.asker.map_or(Value::Null, |asker| {
-            let user = asker.user;
+        self.requester.map_or(Value::Null, |requester| {
+            let user = requester.user;
             json!({ "username": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra })
         })
     }
 
     /// `options` of the request.
-    fn options(&self, asked: Asked<'_>) -> Value {
-        let kind = match (asked.object, asked.old) {
+    fn options(&self, attributes: Attributes<'_>) -> Value {
+        let kind = match (attributes.object, attributes.old) {
             (Some(_), None) => "CreateOptions",
             (Some(_), Some(_)) => "UpdateOptions",
             (None, _) => "DeleteOptions",
@@ -465,11 +480,11 @@ impl Writer<'_> {
     }
 }
 
-/// A write in the words that a webhook or a mutating policy is shown.
-pub(super) struct Shown {
+/// Attributes of a write in the version that a webhook or policy selects (`VersionedAttributes`).
+pub(super) struct VersionedAttributes {
     kind: KindRef,
     /// Kind of the request.
-    asked: KindRef,
+    request_kind: KindRef,
     /// Kind of the objects, if they are those of a subresource.
     part: Option<KindRef>,
     object: Option<Value>,
@@ -481,27 +496,27 @@ pub(super) struct Shown {
     dry_run: bool,
 }
 
-impl Shown {
-    /// Kind in whose words the objects are.
+impl VersionedAttributes {
+    /// Kind of the version of the objects.
     pub(super) fn kind(&self) -> &KindRef {
         &self.kind
     }
 
-    pub(super) fn request<'a>(&'a self, asked: Asked<'a>) -> Request<'a> {
+    pub(super) fn request<'a>(&'a self, attributes: Attributes<'a>) -> Request<'a> {
         Request {
-            operation: match (asked.object, asked.old) {
+            operation: match (attributes.object, attributes.old) {
                 (Some(_), None) => "CREATE",
                 (Some(_), Some(_)) => "UPDATE",
                 (None, _) => "DELETE",
             },
             kind: &self.kind,
-            asked: &self.asked,
+            request_kind: &self.request_kind,
             part: self.part.as_deref(),
             subresource: match self.part {
                 Some(_) => Subresource::Scale.name(),
-                None => asked.subresource.map_or("", Subresource::name),
+                None => attributes.subresource.map_or("", Subresource::name),
             },
-            name: asked.name,
+            name: attributes.name,
             namespace: self.namespace.as_deref(),
             dry_run: self.dry_run,
             user: &self.user,

@@ -65,7 +65,7 @@ pub(super) fn defined() -> World {
     let mut world = World::fixture(Version::V1_36);
     // The writes of the definition: itself, its APIServices, its names, established.
     assert_eq!(
-        world.told("POST", CRDS, &definition(&sized()).to_string()),
+        world.outcome("POST", CRDS, &definition(&sized()).to_string()),
         "201 5"
     );
     world
@@ -84,14 +84,14 @@ fn a_definition_is_served_once_it_is_established() {
         .map(|written| {
             let json = written.stored.json();
             let conditions = json["status"]["conditions"].as_array().into_iter().flatten();
-            let told: Vec<String> = conditions
+            let outcome: Vec<String> = conditions
                 .map(|condition| format!("{}={}", condition["type"], condition["reason"]).replace('"', ""))
                 .collect();
             format!(
                 "{} {} {}",
                 written.revision,
                 written.stored.name(),
-                told.join(" ")
+                outcome.join(" ")
             )
         })
         .collect();
@@ -208,7 +208,7 @@ fn an_unknown_field_is_a_warning_or_an_error() {
     let done = world.write("POST", GADGETS, &object).unwrap();
     assert_eq!(done.warnings, ["unknown field \"spec.bogus\""]);
     assert_eq!(
-        world.told("POST", &format!("{GADGETS}?fieldValidation=Strict"), &object),
+        world.outcome("POST", &format!("{GADGETS}?fieldValidation=Strict"), &object),
         "400 Gadget in version \"v1\" cannot be handled as a Gadget: strict decoding error: unknown field \"spec.bogus\""
     );
 }
@@ -221,16 +221,22 @@ fn an_unknown_field_is_a_warning_or_an_error() {
 )]
 fn objects_are_validated_by_their_schema(#[case] spec: Value, #[case] why: &str) {
     let mut world = defined();
-    let told = world.told("POST", GADGETS, &gadget("a", spec.clone()));
-    assert_eq!(told, format!("422 Gadget.x.example.com \"a\" is invalid: {why}"));
+    let outcome = world.outcome("POST", GADGETS, &gadget("a", spec.clone()));
+    assert_eq!(
+        outcome,
+        format!("422 Gadget.x.example.com \"a\" is invalid: {why}")
+    );
     // The result must be valid too.
     world.shown("POST", GADGETS, &gadget("a", json!({})));
-    let told = world.told(
+    let outcome = world.outcome(
         "PATCH",
         &format!("{GADGETS}/a"),
         &json!({ "spec": spec }).to_string(),
     );
-    assert_eq!(told, format!("422 Gadget.x.example.com \"a\" is invalid: {why}"));
+    assert_eq!(
+        outcome,
+        format!("422 Gadget.x.example.com \"a\" is invalid: {why}")
+    );
 }
 
 #[test]
@@ -243,7 +249,7 @@ fn invalid_values_can_be_kept() {
     stricter["metadata"]["resourceVersion"] = json!("1014");
     assert!(
         world
-            .told(
+            .outcome(
                 "PUT",
                 &format!("{CRDS}/gadgets.x.example.com"),
                 &stricter.to_string()
@@ -251,10 +257,10 @@ fn invalid_values_can_be_kept() {
             .starts_with("200")
     );
     let labelled = r#"{"metadata":{"labels":{"l":"1"}}}"#;
-    assert_eq!(world.told("PATCH", &format!("{GADGETS}/a"), labelled), "200 1");
+    assert_eq!(world.outcome("PATCH", &format!("{GADGETS}/a"), labelled), "200 1");
     assert!(
         world
-            .told("PATCH", &format!("{GADGETS}/a"), r#"{"spec":{"size":2}}"#)
+            .outcome("PATCH", &format!("{GADGETS}/a"), r#"{"spec":{"size":2}}"#)
             .starts_with("422")
     );
 }
@@ -316,7 +322,7 @@ fn deleting_a_definition_deletes_its_objects() {
         ["DELETED probe/a@1019", "MODIFIED probe/b@1020"]
     );
     assert_eq!(
-        world.told("POST", GADGETS, &gadget("c", json!({}))),
+        world.outcome("POST", GADGETS, &gadget("c", json!({}))),
         "403 gadgets.x.example.com \"c\" is forbidden: create not allowed while custom resource definition is \
          terminating"
     );
@@ -345,7 +351,7 @@ fn deleting_a_definition_deletes_its_objects() {
     assert!(world.parse(GADGETS).is_err());
     // The definition can be created again.
     assert_eq!(
-        world.told("POST", CRDS, &definition(&sized()).to_string()),
+        world.outcome("POST", CRDS, &definition(&sized()).to_string()),
         "201 5"
     );
     assert_eq!(world.list(GADGETS), "1029: ");

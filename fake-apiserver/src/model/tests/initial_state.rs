@@ -5,11 +5,11 @@ use super::*;
 
 fn again(world: &mut World) -> Vec<String> {
     let written = world.model.reset(world.now);
-    let told = written.iter().map(|written| {
+    let outcome = written.iter().map(|written| {
         let op = written.op.map(|op| format!("{op:?}")).unwrap_or_default();
         format!("{op} {} {}", written.stored.kind.plural, written.key)
     });
-    told.collect()
+    outcome.collect()
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn definitions_are_reset_with_their_objects() {
     let mut without = World::fixture(Version::V1_36);
     without.model.mark_initial_state();
     let mut world = defined();
-    world.told("POST", GADGETS, &gadget("g", json!({ "size": 1 })));
+    world.outcome("POST", GADGETS, &gadget("g", json!({ "size": 1 })));
     world.model.mark_initial_state();
-    world.told("DELETE", &format!("{CRDS}/gadgets.x.example.com"), "");
+    world.outcome("DELETE", &format!("{CRDS}/gadgets.x.example.com"), "");
     assert!(world.parse(GADGETS).is_err());
     again(&mut world);
     assert_eq!(world.object(&format!("{GADGETS}/g"))["spec"]["size"], 1);

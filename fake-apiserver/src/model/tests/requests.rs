@@ -43,7 +43,7 @@ impl World {
     }
 
     /// Returns the code with the number of changes, or with the message of the error.
-    pub(super) fn told(&mut self, method: &str, target: &str, body: &str) -> String {
+    pub(super) fn outcome(&mut self, method: &str, target: &str, body: &str) -> String {
         match self.write(method, target, body) {
             Ok(done) => format!("{} {}", done.status, done.written.len()),
             Err(answer) => {
@@ -197,7 +197,7 @@ fn a_write_is_done_or_refused(
     #[case] expected: &str,
 ) {
     let mut world = World::fixture(Version::V1_36);
-    assert_eq!(world.told(method, target, body), expected);
+    assert_eq!(world.outcome(method, target, body), expected);
 }
 
 #[test]
@@ -220,10 +220,10 @@ fn enforced_namespaces_must_exist() {
     world.model.enforce_namespaces();
     let body = r#"{"metadata":{"name":"x"}}"#;
     assert_eq!(
-        world.told("POST", "/api/v1/namespaces/none/configmaps", body),
+        world.outcome("POST", "/api/v1/namespaces/none/configmaps", body),
         "404 namespaces \"none\" not found"
     );
-    assert_eq!(world.told("POST", CM, body), "201 1");
+    assert_eq!(world.outcome("POST", CM, body), "201 1");
 }
 
 #[test]
@@ -235,51 +235,57 @@ fn a_bound_pod_has_a_grace_period() {
         world.shown("POST", POD, pod)["status"],
         json!({ "phase": "Pending", "qosClass": "BestEffort" })
     );
-    let told = world.shown("DELETE", &path, "");
-    assert_eq!(told["metadata"]["deletionTimestamp"], "2026-01-01T00:00:10Z");
-    assert_eq!(told["metadata"]["deletionGracePeriodSeconds"], 10);
-    assert_eq!(told["metadata"]["generation"], 2);
+    let outcome = world.shown("DELETE", &path, "");
+    assert_eq!(outcome["metadata"]["deletionTimestamp"], "2026-01-01T00:00:10Z");
+    assert_eq!(outcome["metadata"]["deletionGracePeriodSeconds"], 10);
+    assert_eq!(outcome["metadata"]["generation"], 2);
     // A second delete changes nothing; a shorter period takes effect; a delete by the node removes the pod.
-    assert_eq!(world.told("DELETE", &path, ""), "200 0");
+    assert_eq!(world.outcome("DELETE", &path, ""), "200 0");
     assert_eq!(
-        world.told("PATCH", &path, r#"{"metadata":{"labels":{"a":"b"}}}"#),
+        world.outcome("PATCH", &path, r#"{"metadata":{"labels":{"a":"b"}}}"#),
         "200 1"
     );
     assert_eq!(
-        world.told("DELETE", &format!("{path}?gracePeriodSeconds=5"), ""),
+        world.outcome("DELETE", &format!("{path}?gracePeriodSeconds=5"), ""),
         "200 1"
     );
     assert_eq!(
-        world.told("DELETE", &format!("{path}?gracePeriodSeconds=0"), ""),
+        world.outcome("DELETE", &format!("{path}?gracePeriodSeconds=0"), ""),
         "200 2"
     );
-    assert_eq!(world.told("DELETE", &path, ""), "404 pods \"p\" not found");
+    assert_eq!(world.outcome("DELETE", &path, ""), "404 pods \"p\" not found");
 }
 
 #[test]
 fn a_namespace_is_deleted_when_it_is_finalized() {
     let mut world = World::fixture(Version::V1_36);
     let path = format!("{NS}/gone");
-    assert_eq!(world.told("POST", NS, r#"{"metadata":{"name":"gone"}}"#), "201 1");
-    assert_eq!(world.shown("DELETE", &path, "")["status"]["phase"], "Terminating");
-    assert_eq!(world.told("DELETE", &path, ""), "200 0");
     assert_eq!(
-        world.told("PATCH", &path, r#"{"metadata":{"labels":{"a":"b"}}}"#),
+        world.outcome("POST", NS, r#"{"metadata":{"name":"gone"}}"#),
+        "201 1"
+    );
+    assert_eq!(world.shown("DELETE", &path, "")["status"]["phase"], "Terminating");
+    assert_eq!(world.outcome("DELETE", &path, ""), "200 0");
+    assert_eq!(
+        world.outcome("PATCH", &path, r#"{"metadata":{"labels":{"a":"b"}}}"#),
         "200 1"
     );
-    let told = world.told(
+    let outcome = world.outcome(
         "POST",
         &format!("{path}/configmaps"),
         r#"{"metadata":{"name":"c"}}"#,
     );
     assert!(
-        told.starts_with("403 configmaps \"c\" is forbidden: unable to create new content"),
-        "{told}"
+        outcome.starts_with("403 configmaps \"c\" is forbidden: unable to create new content"),
+        "{outcome}"
     );
     let finalized = r#"{"metadata":{"name":"gone"},"spec":{}}"#;
-    assert_eq!(world.told("PUT", &format!("{path}/finalize"), finalized), "200 1");
     assert_eq!(
-        world.told("DELETE", &path, ""),
+        world.outcome("PUT", &format!("{path}/finalize"), finalized),
+        "200 1"
+    );
+    assert_eq!(
+        world.outcome("DELETE", &path, ""),
         "404 namespaces \"gone\" not found"
     );
 }
@@ -288,14 +294,14 @@ fn a_namespace_is_deleted_when_it_is_finalized() {
 fn foreground_deletion_sets_a_finalizer() {
     let mut world = World::fixture(Version::V1_36);
     let path = format!("{CM}/cm-1");
-    let told = world.shown("DELETE", &path, r#"{"propagationPolicy":"Foreground"}"#);
-    assert_eq!(told["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    let outcome = world.shown("DELETE", &path, r#"{"propagationPolicy":"Foreground"}"#);
+    assert_eq!(outcome["metadata"]["finalizers"], json!(["foregroundDeletion"]));
     assert_eq!(
-        world.told("PATCH", &path, r#"{"metadata":{"finalizers":null}}"#),
+        world.outcome("PATCH", &path, r#"{"metadata":{"finalizers":null}}"#),
         "200 1"
     );
     assert_eq!(
-        world.told("DELETE", &path, ""),
+        world.outcome("DELETE", &path, ""),
         "404 configmaps \"cm-1\" not found"
     );
 }
@@ -307,12 +313,12 @@ fn finalizers_cannot_be_added_to_a_marked_object() {
     world.shown("PATCH", &path, r#"{"metadata":{"finalizers":["a.b/c"]}}"#);
     world.shown("DELETE", &path, "");
     assert_eq!(
-        world.told("PATCH", &path, r#"{"metadata":{"finalizers":["a.b/c","a.b/d"]}}"#),
+        world.outcome("PATCH", &path, r#"{"metadata":{"finalizers":["a.b/c","a.b/d"]}}"#),
         "422 ConfigMap \"cm-1\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the \
          object is being deleted, found new finalizers []string{\"a.b/d\"}"
     );
     assert_eq!(
-        world.told("POST", CM, r#"{"metadata":{"name":"cm-1"}}"#),
+        world.outcome("POST", CM, r#"{"metadata":{"name":"cm-1"}}"#),
         "409 object is being deleted: configmaps \"cm-1\" already exists"
     );
 }

@@ -56,7 +56,7 @@ fn an_invalid_scale_is_rejected() {
     let mut world = deployed();
     let scale = format!("{DEPLOYMENTS}/d/scale");
     assert_eq!(
-        world.told(
+        world.outcome(
             "PUT",
             &scale,
             r#"{"metadata":{"name":"d"},"spec":{"replicas":-1}}"#
@@ -64,7 +64,7 @@ fn an_invalid_scale_is_rejected() {
         "422 Scale.autoscaling \"d\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0"
     );
     assert_eq!(
-        world.told(
+        world.outcome(
             "PUT",
             &scale,
             r#"{"metadata":{"name":"d","resourceVersion":"1"},"spec":{"replicas":2}}"#
@@ -73,7 +73,7 @@ fn an_invalid_scale_is_rejected() {
          changes to the latest version and try again"
     );
     assert_eq!(
-        world.told(
+        world.outcome(
             "PUT",
             &format!("{DEPLOYMENTS}/none/scale"),
             r#"{"metadata":{"name":"none"},"spec":{}}"#
@@ -81,7 +81,7 @@ fn an_invalid_scale_is_rejected() {
         "404 deployments.apps \"none\" not found"
     );
     assert_eq!(
-        world.told(
+        world.outcome(
             "PUT",
             &scale,
             r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"d"}}"#
@@ -101,7 +101,7 @@ fn several_conflicts_are_listed_by_owner() {
     let config = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":4,
                      "template":{"spec":{"containers":[{"name":"c","image":"j"}]}}}}"#;
     assert_eq!(
-        world.told("APPLY", &format!("{DEPLOYMENTS}/d?fieldManager=c"), config),
+        world.outcome("APPLY", &format!("{DEPLOYMENTS}/d?fieldManager=c"), config),
         "409 Apply failed with 2 conflicts: conflicts with \"b\" with subresource \"scale\" using apps/v1:\n\
          - .spec.replicas\n\
          conflicts with \"b-2\" using apps/v1:\n\
@@ -153,9 +153,9 @@ fn kubectl_takes_over_what_it_applied_before(
     let at = |manager: &str| format!("{DEPLOYMENTS}?fieldManager={manager}");
     world.shown("POST", &at("a"), &made.to_string());
     let target = format!("{DEPLOYMENTS}/d?fieldManager={manager}");
-    let told = world.told("APPLY", &target, &deployment("j").to_string());
+    let outcome = world.outcome("APPLY", &target, &deployment("j").to_string());
     match refused {
-        Some(refused) => assert_eq!(told, refused),
-        None => assert!(told.starts_with("200"), "{told}"),
+        Some(refused) => assert_eq!(outcome, refused),
+        None => assert!(outcome.starts_with("200"), "{outcome}"),
     }
 }

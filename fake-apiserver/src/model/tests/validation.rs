@@ -23,10 +23,10 @@ fn with_impossible_pod() -> World {
     "422 Pod \"p\" is invalid: metadata.finalizers[0]: Invalid value: \"bad\": name is neither a standard finalizer name nor is it fully qualified"
 )]
 #[case::the_whole_object_again("PUT", r#"{"metadata":{"name":"p","labels":{"a b":"x"}},"spec":{}}"#, "200 1")]
-fn errors_of_the_old_object_are_ignored(#[case] method: &str, #[case] body: &str, #[case] told: &str) {
+fn errors_of_the_old_object_are_ignored(#[case] method: &str, #[case] body: &str, #[case] outcome: &str) {
     assert_eq!(
-        with_impossible_pod().told(method, &format!("{PODS}/p"), body),
-        told
+        with_impossible_pod().outcome(method, &format!("{PODS}/p"), body),
+        outcome
     );
 }
 
@@ -34,24 +34,27 @@ fn errors_of_the_old_object_are_ignored(#[case] method: &str, #[case] body: &str
 fn subresources_of_a_pod_change_immutable_fields() {
     let mut world = World::fixture(Version::V1_36);
     let pod = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}}}]}}"#;
-    assert_eq!(world.told("POST", PODS, pod), "201 1");
+    assert_eq!(world.outcome("POST", PODS, pod), "201 1");
     let at = |part: &str| format!("{PODS}/p{part}");
     let moved = r#"{"spec":{"nodeName":"n"}}"#;
     assert!(
         world
-            .told("PATCH", &at(""), moved)
+            .outcome("PATCH", &at(""), moved)
             .starts_with("422 Pod \"p\" is invalid: spec: Forbidden")
     );
     let less = r#"{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}}"#;
-    assert_eq!(world.told("PATCH", &at("/resize"), less), "200 1");
+    assert_eq!(world.outcome("PATCH", &at("/resize"), less), "200 1");
     let binding =
         r#"{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}}"#;
-    assert_eq!(world.told("POST", &at("/binding"), binding), "201 1");
+    assert_eq!(world.outcome("POST", &at("/binding"), binding), "201 1");
     let guest = r#"{"spec":{"ephemeralContainers":[{"name":"e","image":"i"}]}}"#;
-    assert_eq!(world.told("PATCH", &at("/ephemeralcontainers"), guest), "200 1");
+    assert_eq!(
+        world.outcome("PATCH", &at("/ephemeralcontainers"), guest),
+        "200 1"
+    );
     let more = r#"{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"3"}}}]}}"#;
     assert_eq!(
-        world.told("PATCH", &at("/resize"), more),
+        world.outcome("PATCH", &at("/resize"), more),
         "403 pods \"p\" is forbidden: node \"n\" not found"
     );
 }
@@ -84,10 +87,10 @@ fn a_service_keeps_its_cluster_ip() {
     let mut world = World::fixture(Version::V1_36);
     let services = "/api/v1/namespaces/probe/services";
     let service = r#"{"metadata":{"name":"s"},"spec":{"clusterIP":"10.96.0.99","ports":[{"port":80}]}}"#;
-    assert_eq!(world.told("POST", services, service), "201 1");
+    assert_eq!(world.outcome("POST", services, service), "201 1");
     let path = format!("{services}/s");
     assert_eq!(
-        world.told(
+        world.outcome(
             "PATCH",
             &path,
             r#"{"spec":{"clusterIP":"10.96.0.98","clusterIPs":["10.96.0.98"]}}"#
@@ -95,7 +98,7 @@ fn a_service_keeps_its_cluster_ip() {
         "422 Service \"s\" is invalid: spec.clusterIPs[0]: Invalid value: [\"10.96.0.98\"]: may not change once set"
     );
     let named = r#"{"spec":{"type":"ExternalName","externalName":"x.example.com","clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null,"internalTrafficPolicy":null}}"#;
-    assert_eq!(world.told("PATCH", &path, named), "200 1");
+    assert_eq!(world.outcome("PATCH", &path, named), "200 1");
 }
 
 /// Each row: a service, and its defaulted fields.
@@ -122,10 +125,13 @@ fn services_with_equal_addresses_can_be_updated() {
     }
     let services = "/api/v1/namespaces/probe/services";
     let labelled = r#"{"metadata":{"labels":{"c":"d"}}}"#;
-    assert_eq!(world.told("PATCH", &format!("{services}/a"), labelled), "200 1");
+    assert_eq!(
+        world.outcome("PATCH", &format!("{services}/a"), labelled),
+        "200 1"
+    );
     let third = json!({ "metadata": { "name": "c" }, "spec": spec }).to_string();
     assert_eq!(
-        world.told("POST", services, &third),
+        world.outcome("POST", services, &third),
         "422 Service \"c\" is invalid: [spec.clusterIPs: Invalid value: [\"10.96.0.9\"]: failed to allocate IP \
          10.96.0.9: provided IP is already allocated, spec.ports[0].nodePort: Invalid value: 30080: provided port is \
          already allocated]"

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_asks_nothing_has_no_first_request() {
+    fn a_client_without_requests_has_no_first_request() {
         let cells = Behaviour::of(&[], &[]).cells();
         assert_eq!(
             cells.map(|cell| cell),

@@ -64,7 +64,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         kind: Borrowed("SelfSubjectReview"),
         list_kind: Borrowed("SelfSubjectReviewList"),
         verbs: &["create"],
-        review: Some(Review::Asker),
+        review: Some(Review::Requester),
         namespaced: false,
         ..CORE
     },

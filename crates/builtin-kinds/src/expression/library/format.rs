@@ -78,17 +78,17 @@ fn named(name: &CelString<'_>) -> CelOptional<'static> {
 }
 
 fn validate(format: &Format, text: &CelString<'_>) -> CelOptional<'static> {
-    let faults = faults(format.0, text.inner());
-    if faults.is_empty() {
+    let errors = errors(format.0, text.inner());
+    if errors.is_empty() {
         return CelOptional::none();
     }
-    let faults = faults
+    let errors = errors
         .into_iter()
-        .map(|fault| Box::new(CelString::from(fault)) as Box<dyn Val>);
-    CelOptional::of(Box::new(CelList::from(faults.collect::<Vec<_>>())))
+        .map(|error| Box::new(CelString::from(error)) as Box<dyn Val>);
+    CelOptional::of(Box::new(CelList::from(errors.collect::<Vec<_>>())))
 }
 
-fn faults(format: &str, text: &str) -> Vec<String> {
+fn errors(format: &str, text: &str) -> Vec<String> {
     let fits = |format: &str, why: &str| match formats::fits(format, text) {
         true => Vec::new(),
         false => vec![why.to_owned()],
