@@ -18,6 +18,7 @@ pub mod document;
 mod options;
 mod path;
 mod protobuf;
+mod query;
 mod reads;
 pub mod request;
 mod style;
@@ -37,13 +38,14 @@ pub use apimachinery::options::{
     Collection, GetRequest, ListRequest, MetaVersion, Representation, RequestedVersion, RowObject,
     TableOptions, VersionMatch, WatchRequest,
 };
-pub use apimachinery::path::{decoded_path, query_pairs};
+pub use apimachinery::path::decoded_path;
 pub use apimachinery::status::{Cause, Details, Status};
 pub use apimachinery::write::Subresource;
 pub use builtin_kinds::published;
 pub use document::Document;
 use options::truthy;
 use path::Route;
+pub use query::Query;
 use reads::{read_collection, read_object, read_unstored};
 pub use request::{ConnectRequest, Connection, Request, ReviewRequest};
 pub use style::{LongList, StyledText};
@@ -58,8 +60,8 @@ pub struct HttpRequest {
     pub method: Method,
     /// Path, still percent-encoded.
     pub path: String,
-    /// Query, still percent-encoded, without the `?`; empty if there was none.
-    pub query: String,
+    /// Query, without the `?`; empty if there was none.
+    pub query: Query,
     /// Headers.
     pub headers: http::HeaderMap,
     /// The whole body; its length is limited by the caller.
@@ -156,8 +158,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
     };
     read(request, route, version).map_err(|mut refusal| {
         // Handlers send deprecation warnings, so requests that are rejected before a handler have none.
-        let handled =
-            !matches!(refusal.status, 404 | 405) && check_timeout(&query_pairs(&request.query)).is_ok();
+        let handled = !matches!(refusal.status, 404 | 405) && check_timeout(request.query.pairs()).is_ok();
         if handled && !deprecation.is_empty() {
             refusal.headers.push(warning(&deprecation));
         }
@@ -167,7 +168,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
 
 fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request, Answer> {
     if !is_long_running(request, &route) {
-        check_timeout(&query_pairs(&request.query)).map_err(refuse)?;
+        check_timeout(request.query.pairs()).map_err(refuse)?;
     }
     let parsed = match route {
         Route::UnknownText => return Err(Answer::text(404, "404 page not found\n")),
@@ -270,13 +271,13 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                         }
                         Some(_) => {
                             if let Some(connection) = Connection::of(part) {
-                                let query = query_pairs(&request.query);
-                                let container = query.into_iter().find(|(key, _)| key == "container");
+                                let mut query = request.query.pairs().iter();
+                                let container = query.find(|(key, _)| key == "container");
                                 return Ok(Request::Connect(ConnectRequest {
                                     collection,
                                     name,
                                     connection,
-                                    container: container.map(|(_, name)| name).unwrap_or_default(),
+                                    container: container.map(|(_, name)| name.clone()).unwrap_or_default(),
                                 }));
                             }
                             let what = format!("{}/{part}", collection.kind.qualified());
@@ -389,9 +390,9 @@ pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> 
     let mut headers = Vec::with_capacity(8);
     headers.push(("Audit-Id".to_owned(), audit_id));
     headers.push(("Cache-Control".to_owned(), "no-cache, private".to_owned()));
-    let query = query_pairs(&request.query);
+    let query = request.query.pairs();
     let watch = query.iter().any(|(name, value)| name == "watch" && truthy(value));
-    if !is_connection(&request.path) && (watch || check_timeout(&query).is_ok()) {
+    if !is_connection(&request.path) && (watch || check_timeout(query).is_ok()) {
         headers.extend(FLOW_CONTROL.map(|(name, uid)| (name.to_owned(), uid.to_owned())));
     }
     headers
@@ -453,7 +454,7 @@ fn is_long_running(request: &HttpRequest, route: &Route) -> bool {
     match route {
         Route::Collection { watch: true, .. } | Route::Object { watch: true, .. } => true,
         Route::Collection { watch: false, .. } => {
-            let query = query_pairs(&request.query);
+            let query = request.query.pairs();
             let wanted = query.iter().any(|(name, value)| name == "watch" && truthy(value));
             request.method == Method::GET && wanted
         }

@@ -312,9 +312,9 @@ impl ApiServer {
 
     /// Parses and records a request. [`ApiServer::decide`] computes its response.
     pub(crate) fn receive(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
-        let query = api::query_pairs(&request.query);
-        let (mut parsed, continue_token) = self.parse(conn, &request, &query);
-        let mut verb = verb(parsed.as_ref().ok().map(|(parsed, _)| parsed), &request, &query);
+        let query = request.query.pairs();
+        let (mut parsed, continue_token) = self.parse(conn, &request, query);
+        let mut verb = verb(parsed.as_ref().ok().map(|(parsed, _)| parsed), &request, query);
         let only_probes = verb == Verb::WatchList && self.settings.streaming_lists == Some(false);
         if only_probes {
             if let Ok((_, user)) = parsed {
@@ -332,14 +332,14 @@ impl ApiServer {
                 verb,
                 method: request.method.to_string(),
                 path: clipped(&request.path),
-                query: clipped_query(&query),
+                query: clipped_query(query),
                 accept: header(&request, "accept"),
                 user_agent: header(&request, "user-agent"),
                 replica: self.replica_of(conn),
                 violations: api::violations(
                     &request.method,
                     &request.path,
-                    &query,
+                    query,
                     self.model.catalog(),
                     self.settings.version,
                 ),
@@ -347,7 +347,7 @@ impl ApiServer {
         );
 
         self.by_conn.insert((conn, stream));
-        self.query_bytes += request.query.len();
+        self.query_bytes += request.query.as_str().len();
         self.touched.insert(stream);
         let asked = Asked {
             form: parsed
@@ -465,7 +465,7 @@ impl ApiServer {
                     })
                     .collect();
                 let request = HttpRequest {
-                    query: encode_query(&query),
+                    query: encode_query(&query).into(),
                     ..request.clone()
                 };
                 let parsed = api::parse(&request, catalog, version);
@@ -479,7 +479,7 @@ impl ApiServer {
         let open = self.open.remove(&stream);
         if let Some(open) = &open {
             self.by_conn.remove(&(open.asked.conn, stream));
-            self.query_bytes -= open.asked.request.query.len();
+            self.query_bytes -= open.asked.request.query.as_str().len();
         }
         open.is_some()
     }

@@ -112,7 +112,7 @@ impl World {
                 .parse()
                 .expect("what the test reads and writes is well-formed"),
             path: path.to_owned(),
-            query: query.to_owned(),
+            query: query.into(),
             headers,
             body: Bytes::copy_from_slice(body.as_bytes()),
         };

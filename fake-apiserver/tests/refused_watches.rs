@@ -22,7 +22,7 @@ fn no_scripted_event_follows_a_refusal(#[case] action: &str) {
     let request = HttpRequest {
         method: http::Method::GET,
         path: "/api/v1/configmaps".to_owned(),
-        query: "watch=1&resourceVersion=tomorrow".to_owned(),
+        query: "watch=1&resourceVersion=tomorrow".into(),
         headers: http::HeaderMap::new(),
         body: bytes::Bytes::new(),
     };

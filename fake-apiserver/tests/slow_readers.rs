@@ -85,7 +85,7 @@ impl World {
             request: HttpRequest {
                 method,
                 path: path.to_owned(),
-                query: query.to_owned(),
+                query: query.into(),
                 headers,
                 body: Bytes::from(body),
             },

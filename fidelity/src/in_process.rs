@@ -256,7 +256,7 @@ fn request(call: &Call, authority: &str) -> Result<HttpRequest, Error> {
     Ok(HttpRequest {
         method: Method::from_bytes(call.method.as_bytes()).map_err(|why| wrong(&why))?,
         path: path.to_owned(),
-        query: query.to_owned(),
+        query: query.into(),
         headers,
         body: Bytes::from(call.body.clone().unwrap_or_default()),
     })

@@ -42,7 +42,7 @@ pub fn body(bytes: &[u8]) {
     served::ask(HttpRequest {
         method,
         path: path.to_owned(),
-        query: query.to_owned(),
+        query: query.into(),
         headers,
         body: bytes[(line + 1).min(bytes.len())..].to_vec().into(),
     });

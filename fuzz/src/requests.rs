@@ -50,7 +50,7 @@ pub fn body(bytes: &[u8]) {
     served::ask(HttpRequest {
         method,
         path: path.to_owned(),
-        query: query.to_owned(),
+        query: query.into(),
         headers,
         body: Vec::new().into(),
     });

@@ -43,7 +43,7 @@ pub(crate) fn ask(request: HttpRequest) {
                 let request = HttpRequest {
                     method: http::Method::POST,
                     path: (*path).to_owned(),
-                    query: String::new(),
+                    query: Default::default(),
                     headers,
                     body: object.as_bytes().into(),
                 };

@@ -415,7 +415,7 @@ pub fn get(path: &str) -> HttpRequest {
     HttpRequest {
         method: Method::GET,
         path: path.to_owned(),
-        query: query.to_owned(),
+        query: query.into(),
         headers: HeaderMap::new(),
         body: Vec::new().into(),
     }
@@ -585,7 +585,7 @@ fn applied(size: usize) -> HttpRequest {
     );
     request.method = Method::PATCH;
     request.path = format!("{DEPLOYMENTS}/d");
-    request.query = "fieldManager=attacker&force=true".to_owned();
+    request.query = "fieldManager=attacker&force=true".into();
     request.body = body.into_bytes().into();
     content_type(&mut request, "application/apply-patch+yaml");
     request

@@ -55,7 +55,7 @@ fn texts_per_event(accepts: &[&str], watchers: usize) -> io::Result<f64> {
         let request = HttpRequest {
             method,
             path: format!("{CONFIG_MAPS}{named}"),
-            query: query.to_owned(),
+            query: query.into(),
             headers,
             body: body.into(),
         };

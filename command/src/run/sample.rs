@@ -112,7 +112,7 @@ mod tests {
         let request = HttpRequest {
             method: http::Method::POST,
             path,
-            query: String::new(),
+            query: Default::default(),
             headers,
             body: object.to_string().into(),
         };

@@ -61,7 +61,7 @@ impl Core for Scripted {
                 }
                 format!(
                     "request {} on {}: {}?{}",
-                    stream.0, conn.0, request.path, request.query
+                    stream.0, conn.0, request.path, request.query.as_str()
                 )
             }
             Input::Authenticated { conn, user } => {

@@ -9,7 +9,6 @@
 use apimachinery::go_text;
 use apimachinery::kind::ApiResource;
 use apimachinery::options::{MetaVersion, Representation, RowObject, TableOptions};
-use apimachinery::path::query_pairs;
 use apimachinery::status::Status;
 
 use super::HttpRequest;
@@ -177,7 +176,7 @@ fn not_acceptable(accept: &str, kind: &ApiResource, shape: Shape) -> Status {
 
 /// `includeObject`.
 fn included(request: &HttpRequest) -> Result<RowObject, Status> {
-    let query = query_pairs(&request.query);
+    let query = request.query.pairs();
     let include = query.iter().find(|(name, _)| name == "includeObject");
     match include.map_or("", |(_, value)| value.as_str()) {
         "None" => Ok(RowObject::None),
@@ -193,7 +192,7 @@ fn included(request: &HttpRequest) -> Result<RowObject, Status> {
 
 /// Returns whether the client wants indented JSON: by the satisfied clause, by `pretty`, or by its `User-Agent`.
 fn wants_indentation(request: &HttpRequest, chosen: Option<&Chosen>) -> bool {
-    let query = query_pairs(&request.query);
+    let query = request.query.pairs();
     let by_query = query
         .iter()
         .find(|(name, value)| name == "pretty" && !value.is_empty())

@@ -370,7 +370,7 @@ mod tests {
         let asked = HttpRequest {
             method: method.parse().unwrap(),
             path: path.to_owned(),
-            query: query.to_owned(),
+            query: query.into(),
             headers,
             body: Bytes::new(),
         };

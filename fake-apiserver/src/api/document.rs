@@ -102,7 +102,7 @@ impl Document {
             Self::Version => routed(request, &["application/json"], || {
                 indented(&server_version(version))
             }),
-            Self::Health(endpoint) => health::all(*endpoint, &request.query, version),
+            Self::Health(endpoint) => health::all(*endpoint, request.query.pairs(), version),
             Self::Check(endpoint, check) => health::one(*endpoint, check, version),
             Self::Discovery(discovery) => discovery.answer(request, catalog, version),
             Self::OpenApiV2 => openapi::version_2(request, catalog, version),

@@ -7,7 +7,6 @@ use apimachinery::kind::ApiResource;
 use apimachinery::options::{
     Collection, GetRequest, ListRequest, RequestedVersion, VersionMatch, WatchRequest,
 };
-use apimachinery::path::query_pairs;
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
 use apimachinery::status::Status;
 use apimachinery::{Version, go_text};
@@ -54,8 +53,7 @@ pub(super) fn read_collection(
     name: Option<&str>,
     version: Version,
 ) -> Result<Request, Status> {
-    let query = query_pairs(&request.query);
-    let mut options = ListOptions::read(&query).map_err(Status::bad_request)?;
+    let mut options = ListOptions::read(request.query.pairs()).map_err(Status::bad_request)?;
     let watch = watch_path || options.watch;
     let kind = &collection.kind;
     let shape = if watch { Shape::Watch } else { Shape::List };
@@ -133,7 +131,7 @@ pub(super) fn read_object(
     name: String,
     scale: bool,
 ) -> Result<Request, Status> {
-    let query = query_pairs(&request.query);
+    let query = request.query.pairs();
     let form = accept::form(request, Shape::Object, &collection.kind)?;
     let resource_version = query.iter().find(|(name, _)| name == "resourceVersion");
     let resource_version = requested_version(resource_version.map_or("", |(_, value)| value))
@@ -164,7 +162,7 @@ pub(super) fn read_unstored(
             collection,
         }));
     }
-    let mut options = ListOptions::read(&query_pairs(&request.query)).map_err(Status::bad_request)?;
+    let mut options = ListOptions::read(request.query.pairs()).map_err(Status::bad_request)?;
     if options.watch {
         return Err(Status::not_supported(kind, "watch"));
     }

@@ -1,6 +1,7 @@
 //! Requests that are rejected without reading the store, one row per rule, and the parsing of others.
 
 use apimachinery::continue_token::ContinueToken;
+use apimachinery::path::query_pairs;
 use rstest::rstest;
 
 use super::reads::VERSION_WITH_CONTINUE;
@@ -21,7 +22,7 @@ fn request(method: Method, target: &str, headers: &[(&str, &str)]) -> HttpReques
     HttpRequest {
         method,
         path: path.to_owned(),
-        query: query.to_owned(),
+        query: query.into(),
         headers: map,
         body: Bytes::new(),
     }

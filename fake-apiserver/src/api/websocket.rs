@@ -73,7 +73,7 @@ mod tests {
         let answer = handshake(&HttpRequest {
             method: http::Method::GET,
             path: "/api/v1/pods".to_owned(),
-            query: "watch=1".to_owned(),
+            query: "watch=1".into(),
             headers,
             body: Bytes::new(),
         });

@@ -246,7 +246,7 @@ pub(super) fn parse_review(
 struct Asked<'a> {
     request: &'a HttpRequest,
     collection: Collection,
-    options: Options,
+    options: Options<'a>,
     version: Version,
 }
 

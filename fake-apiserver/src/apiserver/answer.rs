@@ -46,6 +46,7 @@ impl ApiServer {
                     Ok(session) => {
                         self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
                         self.begin_watch(stream);
+                        self.with(stream, |open| open.asked.request.query.compact());
                     }
                     Err(status) => self.answer(stream, status.into()),
                 }

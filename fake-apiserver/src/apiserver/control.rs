@@ -177,14 +177,18 @@ impl ApiServer {
             .map(|(stream, open)| {
                 let (asked, conn) = (&open.asked, open.asked.conn);
                 let request = &asked.request;
-                let query = if request.query.is_empty() { "" } else { "?" };
+                let query = if request.query.as_str().is_empty() {
+                    ""
+                } else {
+                    "?"
+                };
                 StreamView {
                     stream: *stream,
                     connection: conn,
                     replica: self.replica_of(conn),
                     verb: asked.verb.word(),
                     method: request.method.to_string(),
-                    target: format!("{}{query}{}", request.path, request.query),
+                    target: format!("{}{query}{}", request.path, request.query.as_str()),
                     user_agent: asked.user_agent(),
                     open_ms: now.saturating_sub(asked.at).as_millis() as u64,
                 }

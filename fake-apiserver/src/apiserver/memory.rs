@@ -71,7 +71,7 @@ impl ApiServer {
     /// # Errors
     /// 429 as kube-apiserver sends it.
     pub(super) fn takes_query(&self, request: &HttpRequest) -> Result<(), Answer> {
-        let bytes = request.query.len();
+        let bytes = request.query.as_str().len();
         if bytes <= QUERY_BYTES_ALWAYS || self.query_bytes + bytes <= QUERY_BYTES_MAX {
             return Ok(());
         }

@@ -243,7 +243,7 @@ fn get_request(target: &str) -> HttpRequest {
     HttpRequest {
         method: http::Method::GET,
         path: path.to_owned(),
-        query: query.to_owned(),
+        query: query.into(),
         headers: http::HeaderMap::new(),
         body: ::bytes::Bytes::new(),
     }

@@ -39,7 +39,7 @@ pub(crate) fn whole(head: http::request::Parts, body: Bytes) -> HttpRequest {
     HttpRequest {
         method: head.method,
         path: head.uri.path().to_owned(),
-        query: head.uri.query().unwrap_or_default().to_owned(),
+        query: head.uri.query().unwrap_or_default().into(),
         headers: head.headers,
         body,
     }

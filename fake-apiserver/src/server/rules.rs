@@ -13,7 +13,6 @@ use trace::record::{Replica, StreamId, Verb, What};
 
 use super::Server;
 use super::act::{On, words};
-use crate::api;
 use crate::apiserver::{ApiServer, Asked};
 
 /// Most active rules: each is matched against every request.
@@ -159,11 +158,11 @@ impl Server {
         let Some(asked) = self.api.asked(stream).filter(|asked| !asked.only_probes) else {
             return;
         };
-        let (agent, query) = (asked.user_agent(), api::query_pairs(&asked.request.query));
+        let (agent, query) = (asked.user_agent(), asked.request.query.pairs());
         let seen = seen(&self.api, stream, asked, agent.as_deref());
         let Some((id, standing)) = self.rules.standing.iter_mut().find_map(|(id, standing)| {
             standing
-                .is_met(now, &seen, asked.verb, &query)
+                .is_met(now, &seen, asked.verb, query)
                 .then_some((*id, standing))
         }) else {
             return;

@@ -13,7 +13,6 @@ use trace::report::{Report, Version};
 use super::assumed::{is_marker, reports};
 use super::goal::{Goal, Limits};
 use super::names::{Binding, Names, binding_of};
-use crate::api;
 use crate::apiserver::{Asked, Observer};
 use crate::script::{self, Script, Standing};
 
@@ -128,12 +127,11 @@ impl Run {
             self.script.on_activity(now);
             return None;
         }
-        let query = api::query_pairs(&asked.request.query);
         let (names, asked) = (
             &self.names,
             script::Asked {
                 verb: asked.verb,
-                query: &query,
+                query: asked.request.query.pairs(),
             },
         );
         self.script

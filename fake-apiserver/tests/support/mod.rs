@@ -15,7 +15,7 @@ pub(crate) fn request(method: &str, target: &str, body: &Value) -> HttpRequest {
     HttpRequest {
         method: method.parse().expect("it is a method"),
         path: path.to_owned(),
-        query: query.to_owned(),
+        query: query.into(),
         headers: HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(content_type))]),
         body: if body.is_null() {
             Vec::new()

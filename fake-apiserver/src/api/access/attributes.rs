@@ -3,7 +3,7 @@
 //!
 //! Source: apiserver `endpoints/request/requestinfo.go`.
 
-use apimachinery::path::{ResourcePath, decoded_path, query_pairs};
+use apimachinery::path::{ResourcePath, decoded_path};
 use apimachinery::selector::FieldSelector;
 use apimachinery::status::Status;
 use http::Method;
@@ -22,7 +22,7 @@ pub(super) fn of(request: &HttpRequest) -> Attributes {
             path: path.into_owned(),
         };
     };
-    let query = query_pairs(&request.query);
+    let query = request.query.pairs();
     let first = |name: &str| {
         let found = query.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
@@ -148,7 +148,7 @@ mod tests {
             let request = HttpRequest {
                 method: Method::GET,
                 path,
-                query: String::new(),
+                query: Default::default(),
                 headers: HeaderMap::new(),
                 body: Bytes::new(),
             };

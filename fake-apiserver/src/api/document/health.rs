@@ -3,7 +3,6 @@
 //! Source: apiserver `server/healthz/healthz.go`; names and order were recorded.
 
 use apimachinery::Version;
-use apimachinery::path::query_pairs;
 
 use super::Endpoint;
 use crate::api::Answer;
@@ -84,8 +83,7 @@ impl Endpoint {
 }
 
 /// Returns the response for all checks of an endpoint: `ok`, or a line for each with `verbose`; `exclude` skips checks.
-pub(super) fn all(endpoint: Endpoint, query: &str, version: Version) -> Answer {
-    let query = query_pairs(query);
+pub(super) fn all(endpoint: Endpoint, query: &[(String, String)], version: Version) -> Answer {
     if !query.iter().any(|(name, _)| name == "verbose") {
         return Answer::text(200, "ok");
     }

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use apimachinery::kind::KindRef;
-use apimachinery::path::query_pairs;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::published;
 use serde_json::json;
@@ -51,7 +50,7 @@ pub(super) fn document(name: &str, request: &HttpRequest, catalog: &Catalog, ver
     }
     let tag = tag(name, paths, catalog, version);
     let mut headers = vec![("Etag".to_owned(), format!("\"{tag}\"")), vary];
-    let query = query_pairs(&request.query);
+    let query = request.query.pairs();
     let asked = query.iter().find(|(name, _)| name == "hash");
     match asked.map_or("", |(_, hash)| hash.as_str()) {
         "" => {}

@@ -27,7 +27,7 @@ fn ask_as(version: Version, method: &str, target: &str, headers: &[(&str, &str)]
     let request = HttpRequest {
         method: method.parse().unwrap(),
         path: path.to_owned(),
-        query: query.to_owned(),
+        query: query.into(),
         headers: HeaderMap::from_iter(pairs),
         body: Bytes::new(),
     };

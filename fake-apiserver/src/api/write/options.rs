@@ -1,6 +1,5 @@
 //! Query parameters of writes.
 
-use apimachinery::path::query_pairs;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::FieldValidation;
 use apimachinery::{Version, go_text};
@@ -10,14 +9,14 @@ use crate::api::HttpRequest;
 use crate::api::options::truthy;
 
 /// Query parameters of a write.
-pub(super) struct Options {
-    pub(super) query: Vec<(String, String)>,
+pub(super) struct Options<'r> {
+    pub(super) query: &'r [(String, String)],
 }
 
-impl Options {
-    pub(super) fn read(request: &HttpRequest) -> Self {
+impl<'r> Options<'r> {
+    pub(super) fn read(request: &'r HttpRequest) -> Self {
         Self {
-            query: query_pairs(&request.query),
+            query: request.query.pairs(),
         }
     }
 

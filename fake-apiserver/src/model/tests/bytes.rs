@@ -344,7 +344,7 @@ fn a_long_list_is_the_same_in_chunks(
     let request = crate::api::HttpRequest {
         method: http::Method::GET,
         path: String::new(),
-        query: query.to_owned(),
+        query: query.into(),
         headers,
         body: ::bytes::Bytes::new(),
     };

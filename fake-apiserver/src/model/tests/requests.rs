@@ -22,7 +22,7 @@ impl World {
         let request = HttpRequest {
             method: method.parse().unwrap(),
             path: path.to_owned(),
-            query: query.to_owned(),
+            query: query.into(),
             headers,
             body: ::bytes::Bytes::copy_from_slice(body.as_bytes()),
         };

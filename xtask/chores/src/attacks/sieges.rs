@@ -211,9 +211,9 @@ fn connections() -> Vec<Siege> {
 /// A request as HTTP/1.1 writes it, the last of its connection.
 fn bytes(request: &HttpRequest) -> Vec<u8> {
     let mut head = format!("{} {}", request.method, request.path);
-    if !request.query.is_empty() {
+    if !request.query.as_str().is_empty() {
         head.push('?');
-        head.push_str(&request.query);
+        head.push_str(request.query.as_str());
     }
     head.push_str(" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
     let mut bytes = head.into_bytes();
