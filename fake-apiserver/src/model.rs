@@ -42,7 +42,7 @@ mod write;
 mod tests;
 
 pub use apimachinery::encode::encode_json;
-use apimachinery::kind::KindRef;
+use apimachinery::kind::{KindRef, Text};
 pub use apimachinery::object::Stored;
 use builtin_kinds::admission_policy::Policies;
 use builtin_kinds::admission_policy::mutating::Mutations;
@@ -106,7 +106,7 @@ pub struct Model {
     /// Definitions that changed and are not processed yet.
     pending_definitions: BTreeSet<String>,
     /// Resources by group and plural: all versions of a resource share their objects.
-    resource_ids: BTreeMap<String, BTreeMap<String, ResourceId>>,
+    resource_ids: BTreeMap<Text, BTreeMap<Text, ResourceId>>,
     /// Resources by the address of a built-in kind, because every write looks them up several times.
     builtin_resource_ids: BTreeMap<usize, ResourceId>,
     initial_state: InitialState,
@@ -168,6 +168,7 @@ impl Model {
             validating_hooks: Derived::default(),
             conversions: Conversions::default(),
         };
+        model.storage.reserve_resources(catalog.kinds().len());
         for kind in catalog.kinds() {
             model.register_resource(kind);
         }
@@ -177,10 +178,10 @@ impl Model {
     /// Registers the resource of this kind, if it is new.
     fn register_resource(&mut self, kind: &KindRef) {
         let storage = &mut self.storage;
-        let (group, plural) = kind.storage();
-        let ids = self.resource_ids.entry(group.to_owned()).or_default();
-        let id = ids.entry(plural.to_owned());
-        let id = id.or_insert_with(|| storage.add_resource(&kind.plural, kind.watch_cached));
+        let group = kind.shows.as_ref().map_or(&kind.group, |(group, _)| group);
+        let ids = self.resource_ids.entry(group.clone()).or_default();
+        let id = ids.entry(kind.plural.clone());
+        let id = id.or_insert_with(|| storage.add_resource(kind.plural.clone(), kind.watch_cached));
         if let Some(address) = kind.builtin_address() {
             self.builtin_resource_ids.insert(address, *id);
         }
@@ -432,12 +433,9 @@ impl Model {
         self.resource_ids.get(group)?.get(plural).copied()
     }
 
-    /// Returns all resources with group and plural, in that order.
-    fn resource_ids(&self) -> impl Iterator<Item = ((&str, &str), ResourceId)> {
-        self.resource_ids.iter().flat_map(|(group, ids)| {
-            let ids = ids.iter();
-            ids.map(|(plural, id)| ((group.as_str(), plural.as_str()), *id))
-        })
+    /// Returns all resources, by group and plural.
+    fn resource_ids(&self) -> impl Iterator<Item = ResourceId> {
+        self.resource_ids.values().flat_map(BTreeMap::values).copied()
     }
 
     /// Returns the current objects of this kind's resource, in key order.

@@ -92,11 +92,7 @@ impl<O: Object, K> Storage<O, K> {
             Ok(state) => state,
             Err(NoState::Wait(until)) => return Answer::Wait { until },
             Err(NoState::Refused(status)) => {
-                tracing::debug!(
-                    resource = resource.name.as_str(),
-                    code = status.code,
-                    "list refused"
-                );
+                tracing::debug!(resource = &*resource.name, code = status.code, "list refused");
                 return Answer::Refused(match token {
                     Some(token) if status.code == 410 => {
                         Status::expired_continue(Some(&token.inconsistent().encode()))
@@ -107,7 +103,7 @@ impl<O: Object, K> Storage<O, K> {
         };
         let page = page(&resource.store, &state, decision.limit, options, view);
         tracing::trace!(
-            resource = resource.name.as_str(),
+            resource = &*resource.name,
             items = page.items.len(),
             remaining = page.remaining,
             "page"

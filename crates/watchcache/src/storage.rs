@@ -2,6 +2,7 @@
 //!
 //! It must not know how a request chooses what it reads: that is `list` and `watch`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +78,7 @@ pub struct Storage<O, K = ()> {
 #[derive(Debug)]
 pub(crate) struct Resource<O, K> {
     /// Its name in logs.
-    pub(crate) name: String,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) watch_cached: bool,
     pub(crate) store: Store<O>,
     first: WatchCache<O, K>,
@@ -167,14 +168,19 @@ impl<O: Object, K> Storage<O, K> {
         }
     }
 
+    /// Reserves memory for as many more resources.
+    pub fn reserve_resources(&mut self, more: usize) {
+        self.resources.reserve(more);
+    }
+
     /// Adds a resource; `name` appears in logs. A real server has no watch cache for Events, and reads them from etcd.
-    pub fn add_resource(&mut self, name: &str, watch_cached: bool) -> ResourceId {
+    pub fn add_resource(&mut self, name: impl Into<Cow<'static, str>>, watch_cached: bool) -> ResourceId {
         let new = |replica| {
             let lag = self.lags.of(Replica(replica));
             WatchCache::new(self.revision, self.capacity(watch_cached), lag)
         };
         let resource = Resource {
-            name: name.to_owned(),
+            name: name.into(),
             watch_cached,
             store: Store::new(self.revision),
             first: new(0),

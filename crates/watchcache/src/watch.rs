@@ -241,7 +241,7 @@ impl<O: Object> Watch<O> {
             (None | Some(false), RequestedVersion::At(revision)) => watch.replay(storage, revision),
         };
         tracing::debug!(
-            resource = held.name.as_str(),
+            resource = &*held.name,
             start = watch.start_revision,
             ?deadline,
             "watch opened"
@@ -363,7 +363,7 @@ impl<O: Object> Watch<O> {
         let cache = resource.cache(self.replica);
         let ended = cache.end_of(self.generation);
         if cache.overran(position) || ended.is_some_and(|end| position >= end) {
-            tracing::debug!(resource = resource.name.as_str(), ?ended, "watch ended");
+            tracing::debug!(resource = &*resource.name, ?ended, "watch ended");
             self.state = State::Over;
             return None;
         }

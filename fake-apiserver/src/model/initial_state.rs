@@ -11,10 +11,10 @@ use apimachinery::object::Stored;
 use apimachinery::options::Representation;
 
 use super::write::Outcome;
-use super::{Model, Objects, Written};
+use super::{Model, Objects, ResourceId, Written};
 
-/// The objects of each resource, by group and plural.
-pub(super) type InitialState = BTreeMap<(String, String), Objects>;
+/// The objects of each resource that has any.
+pub(super) type InitialState = BTreeMap<ResourceId, Objects>;
 
 /// Resource of the namespaces, which contain other objects.
 const NAMESPACES: (&str, &str) = ("", "namespaces");
@@ -22,11 +22,9 @@ const NAMESPACES: (&str, &str) = ("", "namespaces");
 impl Model {
     /// Makes the current objects the initial state. Costs memory for what changes after it.
     pub fn mark_initial_state(&mut self) {
-        let objects = self.resource_ids().map(|((group, plural), id)| {
-            let resource = (group.to_owned(), plural.to_owned());
-            (resource, self.storage.current(id).clone())
-        });
-        self.initial_state = objects.collect();
+        let objects = self.resource_ids().map(|id| (id, self.storage.current(id)));
+        let objects = objects.filter(|(_, objects)| !objects.is_empty());
+        self.initial_state = objects.map(|(id, objects)| (id, objects.clone())).collect();
     }
 
     /// Sets the time since 1970 that is time zero.
@@ -61,12 +59,8 @@ impl Model {
         }
         written.extend(self.settle(now));
 
-        let mut back: Vec<Arc<Stored>> = self
-            .initial_state
-            .values()
-            .flat_map(Objects::values)
-            .cloned()
-            .collect();
+        let initial = self.resource_ids().filter_map(|id| self.initial_state.get(&id));
+        let mut back: Vec<Arc<Stored>> = initial.flat_map(Objects::values).cloned().collect();
         // Custom resources follow the processing of their definitions.
         back.sort_by_key(|then| (then.kind.custom, then.kind.storage() != NAMESPACES));
         let defined = back.partition_point(|then| !then.kind.custom);
@@ -83,8 +77,8 @@ impl Model {
     /// Returns the objects that are not initial ones, including those that reuse a name.
     fn added_objects(&self) -> Vec<Arc<Stored>> {
         let mut found = Vec::new();
-        for ((group, plural), id) in self.resource_ids() {
-            let then = self.initial_state.get(&(group.to_owned(), plural.to_owned()));
+        for id in self.resource_ids() {
+            let then = self.initial_state.get(&id);
             let known = |object: &Stored| {
                 let then = then.and_then(|then| then.get(object.key.as_str()));
                 then.is_some_and(|then| then.uid == object.uid)
