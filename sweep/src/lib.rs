@@ -3,13 +3,15 @@
 //!
 //! [`generate`] creates a scenario from a seed, [`play`] runs and judges it, [`cause`] groups findings, [`shrink`]
 //! minimises a failure, [`mod@coverage`] counts coverage, [`digest`] sums up traces, [`run`] combines them for many seeds on all cores,
-//! [`result`] contains the results, to be merged and printed, and [`parity`] compares verdicts in `sim` and over sockets. Independent of clients; prints nothing.
+//! [`result`] contains the results, to be merged and printed. [`parity`] compares verdicts in `sim` and over sockets, [`links`] runs
+//! with and without HTTP libraries. Independent of clients; prints nothing.
 
 pub mod cause;
 pub mod coverage;
 pub mod digest;
 pub mod found;
 pub mod generate;
+pub mod links;
 pub mod parity;
 pub mod play;
 pub mod report;

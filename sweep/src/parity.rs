@@ -18,7 +18,7 @@ use fake_apiserver::server::{Limits, Server};
 
 use crate::cause::Cause;
 use crate::generate::{Draft, Profile};
-use crate::play::{Played, judged_run};
+use crate::play::{Difference, Played, Verdict, judged_run, verdict};
 
 /// Time limit of a step and of convergence in both drivers: the hours that random scenarios allow would be real ones.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -58,22 +58,11 @@ pub struct Parity {
     pub differences: Vec<Difference>,
 }
 
-/// A seed whose verdicts differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// The seed.
-    pub seed: u64,
-    /// Cause and sentence in `sim`; `None`: not flagged.
-    pub sim: Option<(Cause, String)>,
-    /// Cause and sentence over sockets; `None`: not flagged.
-    pub live: Option<(Cause, String)>,
-}
-
 /// A short run in `sim`.
 struct Short {
     seed: u64,
     scenario: SharedScenario,
-    sim: Option<(Cause, String)>,
+    sim: Verdict,
 }
 
 /// Runs and compares the seeds of a plan. `progress` receives the number of compared seeds.
@@ -86,7 +75,7 @@ pub fn run(plan: &Plan<'_>, progress: &(dyn Fn(u64) + Sync)) -> Parity {
             threads.spawn(|| {
                 while let Some(short) = short.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let live = over_sockets(&short.scenario, plan.client_over_sockets, short.seed);
-                    let difference = difference(short, verdict(live));
+                    let difference = Difference::of(short.seed, short.sim.clone(), verdict(live));
                     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                     found.0 += 1;
                     found.1.extend(difference);
@@ -183,20 +172,6 @@ fn limits() -> Limits {
         convergence: LIMIT,
         ..Limits::sim()
     }
-}
-
-fn verdict(played: Played) -> Option<(Cause, String)> {
-    let first = played.found.into_iter().next();
-    first.map(|found| (found.cause, found.sentence))
-}
-
-fn difference(short: &Short, live: Option<(Cause, String)>) -> Option<Difference> {
-    let of = |verdict: &Option<(Cause, String)>| verdict.as_ref().map(|(cause, _)| cause.clone());
-    (of(&short.sim) != of(&live)).then(|| Difference {
-        seed: short.seed,
-        sim: short.sim.clone(),
-        live,
-    })
 }
 
 #[cfg(test)]

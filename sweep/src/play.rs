@@ -1,12 +1,15 @@
 //! Runs a scenario in `sim`, and judges runs by the reports and by the wire alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use conformance::client::Client;
+use conformance::drive::sim::{Link, sim_over};
+use conformance::judge;
 use conformance::wire::{Loops, WireJudge};
-use conformance::{drive, judge};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, SharedScenario};
+use fake_apiserver::server::Server;
 
 use crate::cause::Cause;
 
@@ -40,15 +43,50 @@ impl Played {
     }
 }
 
-/// Runs a scenario and judges it. A panic of the fake or of a judge is a finding too.
-pub fn play(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Played {
-    play_and(scenario, client, seed, || {})
+/// Cause and sentence of the most important finding; `None`: no findings.
+pub type Verdict = Option<(Cause, String)>;
+
+/// A seed whose verdicts differ between two ways to run it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The seed.
+    pub seed: u64,
+    /// The first verdict: in `sim`, over pipes.
+    pub one: Verdict,
+    /// The other verdict.
+    pub other: Verdict,
+}
+
+impl Difference {
+    /// Compares the causes of two verdicts; `None`: they are equal.
+    pub(crate) fn of(seed: u64, one: Verdict, other: Verdict) -> Option<Self> {
+        let cause = |verdict: &Verdict| verdict.as_ref().map(|(cause, _)| cause.clone());
+        (cause(&one) != cause(&other)).then_some(Self { seed, one, other })
+    }
+}
+
+/// Returns the verdict on a run.
+pub(crate) fn verdict(played: Played) -> Verdict {
+    let first = played.found.into_iter().next();
+    first.map(|found| (found.cause, found.sentence))
+}
+
+/// Runs a scenario over `link` and judges it. A panic of the fake or of a judge is a finding too.
+pub fn play(link: Link, scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Played {
+    play_and(link, scenario, client, seed, || {})
 }
 
 /// Like [`play`]; `played` is called between the run and its judgement.
-pub fn play_and(scenario: &SharedScenario, client: &dyn Client, seed: u64, played: impl FnOnce()) -> Played {
+pub fn play_and(
+    link: Link,
+    scenario: &SharedScenario,
+    client: &dyn Client,
+    seed: u64,
+    played: impl FnOnce(),
+) -> Played {
     judged_run(scenario, || {
-        let records = drive::sim(scenario, client, seed).records;
+        let server = Server::new(Arc::clone(scenario), seed);
+        let records = sim_over(link, server, scenario, client, seed).records;
         played();
         records
     })

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use conformance::client::Client;
+use conformance::drive::sim::Link;
 
 use crate::cause::Cause;
 use crate::coverage::Coverage;
@@ -57,6 +58,8 @@ pub struct Plan<'a> {
     pub control: Option<&'a dyn Client>,
     /// Profile of the faults.
     pub profile: Profile,
+    /// What joins client and server.
+    pub link: Link,
     /// The first seed.
     pub first: u64,
     /// Number of seeds.
@@ -183,7 +186,7 @@ pub fn shrink_seed(plan: &Plan<'_>, seed: u64, cause: &Cause) -> Option<(Draft, 
     let fails = |client: &dyn Client, draft: &Draft, seed| {
         draft
             .try_load()
-            .is_ok_and(|scenario| play(&scenario, client, seed).has(cause))
+            .is_ok_and(|scenario| play(plan.link, &scenario, client, seed).has(cause))
     };
     if !fails(plan.client, &draft, seed) {
         return None;
@@ -222,7 +225,7 @@ impl Part {
         let scenario = Arc::new(draft.scenario());
         let drawn = clock();
         let mut over = drawn;
-        let played = play_and(&scenario, plan.client, seed, || over = clock());
+        let played = play_and(plan.link, &scenario, plan.client, seed, || over = clock());
         self.played += 1;
         self.coverage.add(&draft, &played.records);
         let judged = clock();

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use adapter_watcher::WatcherClient;
 use conformance::client::Client;
+use conformance::drive::sim::Link;
 use rstest::rstest;
 use sweep::coverage::Rare;
+use sweep::play::Difference;
 use sweep::result::{Mismatch, Sweep};
 use sweep::run::{Plan, Shard, run};
-use sweep::{Profile, parity, play};
+use sweep::{Profile, links, parity, play};
 use tests::reference::{Mistake, Reference};
 
 /// Number of seeds per profile for our watcher.
@@ -19,6 +21,9 @@ const SEEDS: u64 = 200;
 
 /// Number of short seeds that are run over sockets too: these take real time.
 const SHORT_SEEDS: u64 = 12;
+
+/// Number of seeds that are run over both links.
+const LINK_SEEDS: u64 = 100;
 
 static RIGHT: Reference = Reference { mistake: None };
 static RELISTS_FROM_ZERO: Reference = Reference {
@@ -31,6 +36,7 @@ fn plan<'a>(client: &'a dyn Client, profile: Profile, seeds: u64) -> Plan<'a> {
         name: client.name(),
         control: None,
         profile,
+        link: Link::InProcess,
         first: 0,
         seeds,
         shard: Shard::WHOLE,
@@ -82,12 +88,53 @@ fn verdicts_are_the_same_over_sockets(#[case] profile: Profile, #[case] client: 
 #[case(&RELISTS_FROM_ZERO, &RIGHT)]
 fn a_different_verdict_over_sockets_is_found(#[case] sim: &dyn Client, #[case] live: &dyn Client) {
     let parity = parity::run(&short(Profile::Honest, sim, live), &|_| {});
-    let differs = |difference: &parity::Difference| difference.sim.is_some() != difference.live.is_some();
+    let differs = |difference: &Difference| difference.one.is_some() != difference.other.is_some();
     assert!(
         !parity.differences.is_empty() && parity.differences.iter().all(differs),
         "{:#?}",
         parity.differences
     );
+}
+
+/// Verdicts do not depend on the HTTP libraries, and few traces do. `cargo xtask sweep links` compares more.
+#[rstest]
+#[case::honest(Profile::Honest, &WatcherClient)]
+#[case::lies(Profile::Lies, &WatcherClient)]
+#[case::mistake(Profile::Honest, &RELISTS_FROM_ZERO)]
+fn verdicts_are_the_same_in_process(#[case] profile: Profile, #[case] client: &dyn Client) {
+    let compared = links::run(&both(profile, client, client), &|_| {});
+    assert_eq!(compared.differences, Vec::new());
+    let is_right = client.name() == WatcherClient.name();
+    assert_eq!(compared.flagged == 0, is_right, "{compared:#?}");
+    assert!(compared.compared > LINK_SEEDS / 2, "{compared:#?}");
+    assert!(
+        compared.same_traces * 100 >= compared.compared * 95,
+        "{compared:#?}"
+    );
+}
+
+/// A client that is wrong in process only is found, and so is one that is wrong over pipes only.
+#[rstest]
+#[case(&RIGHT, &RELISTS_FROM_ZERO)]
+#[case(&RELISTS_FROM_ZERO, &RIGHT)]
+fn a_different_verdict_in_process_is_found(#[case] piped: &dyn Client, #[case] in_process: &dyn Client) {
+    let compared = links::run(&both(Profile::Honest, piped, in_process), &|_| {});
+    let differs = |difference: &Difference| difference.one.is_some() != difference.other.is_some();
+    assert!(
+        !compared.differences.is_empty() && compared.differences.iter().all(differs),
+        "{compared:#?}"
+    );
+}
+
+fn both<'a>(profile: Profile, client: &'a dyn Client, client_in_process: &'a dyn Client) -> links::Plan<'a> {
+    links::Plan {
+        client,
+        client_in_process,
+        profile,
+        first: 0,
+        seeds: LINK_SEEDS,
+        jobs: std::thread::available_parallelism().map_or(1, usize::from),
+    }
 }
 
 fn short<'a>(
@@ -136,8 +183,18 @@ fn a_mistake_is_found_and_shrunk(#[case] mistake: Mistake, #[case] profile: Prof
     let scenario = std::sync::Arc::new(scenario.unwrap_or_else(|_| panic!("{text}")));
     let seed = text.split("--seed ").nth(1).and_then(|rest| rest.lines().next());
     let seed = seed.and_then(|seed| seed.trim().parse().ok()).unwrap_or(0);
-    assert!(!play::play(&scenario, &wrong, seed).found.is_empty(), "{text}");
-    assert!(play::play(&scenario, &RIGHT, seed).found.is_empty(), "{text}");
+    assert!(
+        !play::play(Link::InProcess, &scenario, &wrong, seed)
+            .found
+            .is_empty(),
+        "{text}"
+    );
+    assert!(
+        play::play(Link::InProcess, &scenario, &RIGHT, seed)
+            .found
+            .is_empty(),
+        "{text}"
+    );
 }
 
 /// Equal seeds give equal bytes, on one thread and on several.

@@ -1,15 +1,15 @@
 //! The whole stack in one thread under virtual time: same scenario, same client, same seed, same trace.
 //!
-//! Nothing here waits for anything outside the runtime. Connections are [`pipe`]s, time is tokio's paused clock, and
-//! the chance of libraries that draw it from `fastrand` is seeded.
+//! Nothing here waits for anything outside the runtime. Connections are [`pipe`]s, or requests are handed over in process
+//! ([`Link`]); time is tokio's paused clock, and libraries that draw randomness from `fastrand` get the seed.
 
 use std::future::{Ready, ready};
 use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use fake_apiserver::net::{ConnectionSettings, Core, Edge, ListenerLimits, serve_connection};
-use fake_apiserver::scenario::{Scenario, SharedScenario};
+use fake_apiserver::net::{ConnectionSettings, Core, Edge, InProcess, ListenerLimits, serve_connection};
+use fake_apiserver::scenario::{Scenario, SharedScenario, Transport};
 use fake_apiserver::server::Server;
 use http::Uri;
 use hyper_util::rt::TokioIo;
@@ -25,15 +25,35 @@ const TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Longest run, in real time. Runs take about a millisecond.
 const REAL_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Plays `scenario` with `client` in virtual time, in the calling thread.
+/// What joins client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// HTTP in bytes over pipes: both HTTP libraries, TLS and HTTP/2 if the scenario has them.
+    Pipe,
+    /// HTTP/1.1 as values, without an HTTP library; less than half the processor time. Scenarios with TLS use pipes.
+    InProcess,
+}
+
+/// Plays `scenario` with `client` in virtual time over pipes, in the calling thread.
 ///
 /// Must not be called inside a tokio runtime.
 pub fn sim(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Run {
     sim_against(Server::new(scenario.clone(), seed), scenario, client, seed)
 }
 
-/// The same against any server that fits the edge; of `scenario`, only what the client is told is used.
+/// Like [`sim`], with any server that fits the edge; of `scenario`, only the settings of client and transport are used.
 pub fn sim_against(
+    core: impl Core + 'static,
+    scenario: &SharedScenario,
+    client: &dyn Client,
+    seed: u64,
+) -> Run {
+    sim_over(Link::Pipe, core, scenario, client, seed)
+}
+
+/// Like [`sim_against`], over `link`.
+pub fn sim_over(
+    link: Link,
     core: impl Core + 'static,
     scenario: &SharedScenario,
     client: &dyn Client,
@@ -56,7 +76,7 @@ pub fn sim_against(
             &edge,
             scenario,
             client,
-            kube(edge.clone(), scenario),
+            kube(edge.clone(), link, scenario),
             seed,
             TIME_MAX,
         )
@@ -66,15 +86,19 @@ pub fn sim_against(
     Run { records }
 }
 
-/// A `kube_client` whose connections are pipes to `edge`, without retries of its own.
-fn kube(edge: Edge, scenario: &Scenario) -> kube_client::Client {
+/// Returns a `kube_client` that is linked to `edge`, without its layer of retries.
+fn kube(edge: Edge, link: Link, scenario: &Scenario) -> kube_client::Client {
     let (server, gzip) = (&scenario.server, scenario.client.gzip);
     let transport = server.transport;
+    let limits = ListenerLimits {
+        streams: server.max_concurrent_streams,
+        ..ListenerLimits::default()
+    };
+    if (link, transport) == (Link::InProcess, Transport::Http1) {
+        return stack::in_process(InProcess::new(edge, limits), gzip);
+    }
     let settings = ConnectionSettings {
-        limits: ListenerLimits {
-            streams: server.max_concurrent_streams,
-            ..ListenerLimits::default()
-        },
+        limits,
         ..stack::settings(transport)
     };
     let dialer = Dialer::with_settings(edge, settings);

@@ -4,10 +4,13 @@
 
 use std::sync::{Arc, LazyLock};
 
-use fake_apiserver::net::ConnectionSettings;
+use bytes::Bytes;
 use fake_apiserver::net::tls::{Authority, Protocols};
+use fake_apiserver::net::{ConnectionSettings, InProcess};
 use fake_apiserver::scenario::Transport;
 use http::Uri;
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
 use hyper_rustls::builderstates::WantsProtocols1;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
@@ -18,7 +21,7 @@ use kube_client::client::middleware::BaseUriLayer;
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tower::Layer as _;
+use tower::{BoxError, Layer as _, Service, service_fn};
 use tower_http::decompression::DecompressionLayer;
 
 /// What every server that this process joins to a client in memory shows, and what the client trusts: to make it is no part
@@ -65,14 +68,41 @@ pub(super) fn settings(transport: Transport) -> ConnectionSettings {
     }
 }
 
-/// A `kube_client` over `connector`, without retries of its own. `gzip`: it offers that, as kube_client's own stack does
-/// with the feature of this name.
+/// Returns a `kube_client` over `connector`, without its layer of retries. `gzip`: with `Accept-Encoding: gzip`, as
+/// kube_client's own stack has with the feature of this name.
 pub fn client<C>(connector: C, base: Uri, gzip: bool) -> kube_client::Client
 where
     C: Connect + Clone + Send + Sync + 'static,
 {
     let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
-    let http = BaseUriLayer::new(base).layer(http);
+    kube(BaseUriLayer::new(base).layer(http), gzip)
+}
+
+/// The same over a client without bytes.
+pub(super) fn in_process(http: InProcess, gzip: bool) -> kube_client::Client {
+    let service = service_fn(move |request: http::Request<Body>| {
+        let http = http.clone();
+        async move {
+            let (head, body) = request.into_parts();
+            let body = if body.is_end_stream() {
+                Bytes::new()
+            } else {
+                body.collect().await?.to_bytes()
+            };
+            Ok::<_, BoxError>(http.send(http::Request::from_parts(head, body)).await?)
+        }
+    });
+    kube(service, gzip)
+}
+
+fn kube<S, B>(http: S, gzip: bool) -> kube_client::Client
+where
+    S: Service<http::Request<Body>, Response = http::Response<B>> + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError> + Send,
+{
     if gzip {
         kube_client::Client::new(DecompressionLayer::new().layer(http), "default")
     } else {

@@ -1,9 +1,10 @@
-//! What an HTTP client sees of each ending and each write, over a pipe under virtual time and over a real socket.
+//! What an HTTP client sees of each ending and each write: over a pipe under virtual time, over a socket, and in process.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test may fail it")]
 
 mod delivery;
 mod http2;
+mod in_process;
 mod limits;
 mod scripted;
 mod websocket;
@@ -21,6 +22,7 @@ use fake_apiserver::fault::Ending;
 use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, serve, serve_connection};
 use fake_apiserver::record::{Record, RunEnd, What};
 use http::{Request, StatusCode};
+use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::client::legacy::{Client, Error};
@@ -28,6 +30,7 @@ use hyper_util::rt::TokioExecutor;
 use rstest::rstest;
 use tokio::net::TcpListener;
 
+use crate::in_process::in_process;
 use crate::scripted::{Out, Scripted};
 
 /// The client's side of a connection, which is served over a pipe.
@@ -44,24 +47,37 @@ fn connect(edge: &Edge, settings: ConnectionSettings) -> Pipe {
     near
 }
 
+/// A client that sends GET requests.
+trait Http {
+    /// Returns the response, or what a client sees instead of its head.
+    async fn get(&self, uri: &str) -> Result<http::Response<Seen>, &'static str>;
+}
+
+/// A body whose error is what a client sees of it.
+type Seen = BoxBody<Bytes, &'static str>;
+
+impl<C: Connect + Clone + Send + Sync + 'static> Http for Client<C, Full<Bytes>> {
+    async fn get(&self, uri: &str) -> Result<http::Response<Seen>, &'static str> {
+        let response = Client::get(self, uri.parse().unwrap()).await;
+        let response = response.map_err(|error| no_answer(&error))?;
+        Ok(response.map(|body| body.map_err(|error| broken(&error)).boxed()))
+    }
+}
+
 /// What a client sees of an answer: its body, frame by frame, and how it ended.
-async fn look<C: Connect + Clone + Send + Sync + 'static>(
-    http: &Client<C, Full<Bytes>>,
-    uri: &str,
-    patience: Duration,
-) -> (Vec<String>, &'static str) {
+async fn look(http: &impl Http, uri: &str, patience: Duration) -> (Vec<String>, &'static str) {
     let mut seen = Vec::new();
     let ended = tokio::time::timeout(patience, async {
-        let mut response = match http.get(uri.parse().unwrap()).await {
+        let mut response = match http.get(uri).await {
             Ok(response) => response,
-            Err(error) => return no_answer(&error),
+            Err(instead) => return instead,
         };
         assert!(response.headers().contains_key("date"));
         assert_eq!(response.headers()["x-probe"], "1");
         while let Some(frame) = response.body_mut().frame().await {
             match frame {
                 Ok(frame) => seen.push(frame.data_ref().unwrap().escape_ascii().to_string()),
-                Err(error) => return broken(&error),
+                Err(broken) => return broken,
             }
         }
         "eof"
@@ -150,7 +166,7 @@ use Out::{Close, Data, End, Head};
 #[case::stall_and_close(&[Head(None), Data(b"one\n"), End(Ending::Stall), Close], &[r"one\n"], "incomplete")]
 #[case::stall_short_of_the_length_and_close(&[Head(Some(9)), Data(b"one"), End(Ending::Stall), Close], &["one"], "incomplete")]
 #[case::stall_before_the_head_and_close(&[End(Ending::Stall), Close], &[], "closed before the head")]
-fn every_ending_looks_alike_over_pipe_and_socket(
+fn every_ending_looks_alike_over_pipe_and_socket_and_in_process(
     #[case] pieces: &[Out],
     #[case] body: &[&str],
     #[case] ended: &str,
@@ -166,6 +182,9 @@ fn every_ending_looks_alike_over_pipe_and_socket(
     let piped = runtime(true)
         .block_on(async { look(&over_pipe(core()), "http://fake/x", Duration::from_secs(3600)).await });
     assert_eq!(piped, expected, "over a pipe");
+    let in_process =
+        runtime(true).block_on(async { look(&in_process(core()), "/x", Duration::from_secs(3600)).await });
+    assert_eq!(in_process, expected, "in process");
     let socketed = runtime(false).block_on(async {
         let (http, base) = over_socket(core()).await;
         look(&http, &format!("{base}/x"), Duration::from_millis(300)).await

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::Transport;
 
 /// Bytes in flight per direction before a writer waits (about as a loopback socket).
-const CAPACITY_BYTES: usize = 256 * 1024;
+pub(crate) const CAPACITY_BYTES: usize = 256 * 1024;
 
 /// One end of a pipe. Dropping it sends FIN.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use conformance::client::Client;
+use conformance::drive::sim::Link;
 
 use super::{Coverage, Table, times};
 use crate::generate::{Draft, Profile};
@@ -98,7 +99,7 @@ pub fn find(
 }
 
 fn covered(draft: &Draft, client: &dyn Client) -> Coverage {
-    let played = play(&Arc::new(draft.scenario()), client, draft.seed);
+    let played = play(Link::InProcess, &Arc::new(draft.scenario()), client, draft.seed);
     let mut coverage = Coverage::default();
     coverage.add(draft, &played.records);
     coverage

@@ -13,10 +13,12 @@ use std::time::{Duration, Instant};
 use ::tests::reference::{Mistake, Reference};
 use clap::{Subcommand, ValueEnum};
 use conformance::client::Client;
+use conformance::drive::sim::Link;
 use fake_apiserver::scenario::{self, SharedScenario, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::time::{ClockId, clock_gettime};
 use sweep::generate::rarity;
+use sweep::play::Difference;
 use sweep::result::Sweep;
 use sweep::run::{Plan, Progress, Shard, Times};
 use sweep::{Draft, Profile, play, report, run};
@@ -26,6 +28,7 @@ use self::reach::Reach;
 use crate::cargo;
 use crate::clients::{self, USAGE, processors};
 
+mod links;
 mod live;
 mod reach;
 
@@ -82,9 +85,13 @@ enum What {
         /// Seed for all randomness.
         #[arg(long, default_value_t = 0, value_name = "N")]
         seed: u64,
+        #[command(flatten)]
+        linked: Linked,
     },
     /// Play short seeds in virtual time and over sockets, and compare the verdicts.
     Live(Live),
+    /// Play seeds with and without HTTP libraries, and compare the verdicts.
+    Links(self::links::Links),
     /// Search for a seed that reaches a cell of the coverage tables.
     Reach(Reach),
     /// Print the scenario of a seed.
@@ -112,6 +119,14 @@ struct Played {
     profile: Profiles,
 }
 
+/// What joins client and server.
+#[derive(clap::Args)]
+struct Linked {
+    /// What joins client and server: HTTP as values (in-process; scenarios with TLS use pipes), or bytes over pipes.
+    #[arg(long, value_enum, default_value_t = LinkName::InProcess)]
+    link: LinkName,
+}
+
 #[derive(clap::Args)]
 struct Options {
     /// Number of seeds [default: 10000].
@@ -119,6 +134,8 @@ struct Options {
     seeds: u64,
     #[command(flatten)]
     played: Played,
+    #[command(flatten)]
+    linked: Linked,
     /// Stop taking new seeds after so long: 90s, 10m or 2h.
     #[arg(long, value_name = "TIME")]
     time_limit: Option<Span>,
@@ -158,6 +175,21 @@ struct Options {
 enum Profiles {
     Honest,
     Lies,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LinkName {
+    InProcess,
+    Pipe,
+}
+
+impl LinkName {
+    fn value(self) -> Link {
+        match self {
+            Self::InProcess => Link::InProcess,
+            Self::Pipe => Link::Pipe,
+        }
+    }
 }
 
 impl Profiles {
@@ -220,12 +252,18 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             found,
             coverage,
         }) => merge(results, result.as_deref(), found.as_deref(), *coverage),
-        Some(What::Replay { file, client, seed }) => replay(file, client, *seed),
+        Some(What::Replay {
+            file,
+            client,
+            seed,
+            linked,
+        }) => replay(file, client, *seed, linked.link.value()),
         Some(What::Show { seed, profile }) => {
             out(&Draft::of(*seed, profile.value()).to_string());
             Ok(0)
         }
         Some(What::Live(live)) => live::compare(live),
+        Some(What::Links(links)) => links::compare(links),
         Some(What::Reach(cell)) => reach::find(cell),
         None if cfg!(debug_assertions) && !arguments.options.debug => optimized(),
         None => sweep(&arguments.options),
@@ -313,6 +351,7 @@ fn sweep(options: &Options) -> Result<u8, String> {
         name: &options.played.client,
         control: (options.played.client != "reference").then_some(&CONTROL),
         profile: options.played.profile.value(),
+        link: options.linked.link.value(),
         first: options.played.first,
         seeds: options.seeds,
         shard: options.shard.0,
@@ -421,10 +460,10 @@ fn finish(swept: &Sweep, result: Option<&Path>, coverage: bool) -> Result<u8, St
     })
 }
 
-fn replay(file: &Path, name: &str, seed: u64) -> Result<u8, String> {
+fn replay(file: &Path, name: &str, seed: u64, link: Link) -> Result<u8, String> {
     let scenario = load(file)?;
     let client = Chosen::by(name)?;
-    let played = play::play(&scenario, client.client(), seed);
+    let played = play::play(link, &scenario, client.client(), seed);
     for found in &played.found {
         out(&format!("{}\n  {}\n", found.cause, found.sentence));
     }
@@ -484,6 +523,21 @@ fn progress(seeds: u64) -> ProgressBar {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
+}
+
+/// Lists seeds with two verdicts.
+fn differing(differences: &[Difference], ways: [&str; 2]) -> String {
+    let mut text = String::new();
+    for Difference { seed, one, other } in differences {
+        text += &format!("seed {seed}\n");
+        for (way, verdict) in ways.into_iter().zip([one, other]) {
+            text += &match verdict {
+                Some((cause, sentence)) => format!("  {way:<10} {cause}\n             {sentence}\n"),
+                None => format!("  {way:<10} not flagged\n"),
+            };
+        }
+    }
+    text
 }
 
 // A reader that went away (`| head`) is no reason to fail.

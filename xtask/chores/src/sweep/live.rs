@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use sweep::cause::Cause;
 use sweep::parity::{self, Parity, Plan};
 
-use super::{Chosen, FLAGGED, NOTHING_PLAYED, Played, Span, out, processors, progress, say};
+use super::{Chosen, FLAGGED, NOTHING_PLAYED, Played, Span, differing, out, processors, progress, say};
 
 /// Runs over sockets at the same time, per processor: most of them wait.
 const JOBS_PER_PROCESSOR: usize = 4;
@@ -76,18 +75,5 @@ fn screen(parity: &Parity) -> String {
     for (cause, count) in &parity.flagged {
         let _ = writeln!(text, "{count:>8} × {cause}");
     }
-    let said = |verdict: &Option<(Cause, String)>| match verdict {
-        Some((cause, sentence)) => format!("{cause}\n           {sentence}"),
-        None => "not flagged".to_owned(),
-    };
-    for difference in &parity.differences {
-        let _ = writeln!(
-            text,
-            "seed {}\n  sim      {}\n  sockets  {}",
-            difference.seed,
-            said(&difference.sim),
-            said(&difference.live),
-        );
-    }
-    text
+    text + &differing(&parity.differences, ["sim", "sockets"])
 }
