@@ -51,7 +51,7 @@ pub use self::core::Core;
 use self::delivery::Deliveries;
 pub use self::guard::Guard;
 pub use self::hooks::Webhooks;
-pub use self::in_process::{Body as InProcessBody, Broken, InProcess, SendError};
+pub use self::in_process::{Body as InProcessBody, Broken, InProcess, Protocol, SendError};
 pub use self::kubeconfig::{Credentials, Kubeconfig};
 use self::pending::{Answer, Waiting, lay_out};
 pub(crate) use self::pending::{Head, Piece};

@@ -10,7 +10,7 @@ use conformance::client::Client;
 use conformance::drive::sim::{Link, sim_over};
 use fake_apiserver::record::{Record, What};
 use fake_apiserver::report::Report;
-use fake_apiserver::scenario::{SharedScenario, Transport};
+use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::server::Server;
 
 use crate::generate::{Draft, Profile};
@@ -27,7 +27,7 @@ pub struct Plan<'a> {
     pub profile: Profile,
     /// The first seed.
     pub first: u64,
-    /// Number of seeds. Those with TLS are skipped, because they use pipes in any case.
+    /// Number of seeds.
     pub seeds: u64,
     /// Number of threads.
     pub jobs: usize,
@@ -72,12 +72,9 @@ pub fn run(plan: &Plan<'_>, progress: &(dyn Fn(u64) + Sync)) -> Compared {
     compared
 }
 
-/// Compares one seed; `None`: it has TLS.
-fn compare(plan: &Plan<'_>, seed: u64) -> Option<Compared> {
+/// Compares one seed.
+fn compare(plan: &Plan<'_>, seed: u64) -> Compared {
     let scenario: SharedScenario = Arc::new(Draft::of(seed, plan.profile).scenario());
-    if scenario.server.transport != Transport::Http1 {
-        return None;
-    }
     let play = |link, client: &dyn Client| {
         judged_run(&scenario, || {
             let server = Server::new(Arc::clone(&scenario), seed);
@@ -86,14 +83,14 @@ fn compare(plan: &Plan<'_>, seed: u64) -> Option<Compared> {
     };
     let piped = play(Link::Pipe, plan.client);
     let in_process = play(Link::InProcess, plan.client_in_process);
-    Some(Compared {
+    Compared {
         compared: 1,
         same_traces: u64::from(
             without_texts(piped.records.clone()) == without_texts(in_process.records.clone()),
         ),
         flagged: u64::from(!piped.found.is_empty()),
         differences: Vec::from_iter(Difference::of(seed, verdict(piped), verdict(in_process))),
-    })
+    }
 }
 
 /// Removes the texts of errors, which name the library that reports them.
@@ -107,8 +104,7 @@ fn without_texts(mut records: Vec<Record>) -> Vec<Record> {
 }
 
 impl Compared {
-    fn add(&mut self, one: Option<Self>) {
-        let Some(one) = one else { return };
+    fn add(&mut self, one: Self) {
         self.compared += one.compared;
         self.same_traces += one.same_traces;
         self.flagged += one.flagged;

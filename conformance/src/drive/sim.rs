@@ -8,7 +8,9 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use fake_apiserver::net::{ConnectionSettings, Core, Edge, InProcess, ListenerLimits, serve_connection};
+use fake_apiserver::net::{
+    ConnectionSettings, Core, Edge, InProcess, ListenerLimits, Protocol, serve_connection,
+};
 use fake_apiserver::scenario::{Scenario, SharedScenario, Transport};
 use fake_apiserver::server::Server;
 use http::Uri;
@@ -30,7 +32,7 @@ const REAL_TIME_MAX: Duration = Duration::from_secs(60);
 pub enum Link {
     /// HTTP in bytes over pipes: both HTTP libraries, TLS and HTTP/2 if the scenario has them.
     Pipe,
-    /// HTTP/1.1 as values, without an HTTP library; less than half the processor time. Scenarios with TLS use pipes.
+    /// HTTP as values, without HTTP libraries and TLS, which take half of the processor time.
     InProcess,
 }
 
@@ -94,8 +96,12 @@ fn kube(edge: Edge, link: Link, scenario: &Scenario) -> kube_client::Client {
         streams: server.max_concurrent_streams,
         ..ListenerLimits::default()
     };
-    if (link, transport) == (Link::InProcess, Transport::Http1) {
-        return stack::in_process(InProcess::new(edge, limits), gzip);
+    if link == Link::InProcess {
+        let protocol = match transport {
+            Transport::Http1 | Transport::TlsHttp1 => Protocol::Http1,
+            Transport::TlsHttp2 => Protocol::Http2,
+        };
+        return stack::in_process(InProcess::new(edge, protocol, limits), gzip);
     }
     let settings = ConnectionSettings {
         limits,

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use conformance::drive::sim::Dialer;
 use fake_apiserver::fault::{Ending, Http2Error};
 use fake_apiserver::net::tls::Protocols;
-use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, ServeOptions, TlsOptions};
+use fake_apiserver::net::{
+    Broken, ConnectionSettings, Edge, ListenerLimits, Protocol, SendError, ServeOptions, TlsOptions,
+};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -18,6 +20,7 @@ use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::TokioExecutor;
 use rstest::rstest;
 
+use crate::in_process::in_process;
 use crate::scripted::Out::{self, Close, Data, End, Goaway, Head};
 use crate::scripted::Scripted;
 use crate::{connect, runtime};
@@ -86,6 +89,34 @@ async fn look<C: Connect + Clone + Send + Sync + 'static>(
     (seen, ended)
 }
 
+/// The same without bytes.
+async fn look_in_process(core: Scripted) -> (Vec<String>, String) {
+    let words = |broken| match broken {
+        Broken::Closed => "connection closed".to_owned(),
+        Broken::Reset => "connection reset".to_owned(),
+        Broken::StreamReset(code) => format!("stream reset {:?}", h2::Reason::from(code.code())),
+    };
+    let mut seen = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(60), async {
+        let http = in_process(Protocol::Http2, core);
+        let request = Request::get("/x").body(Bytes::new()).unwrap();
+        let mut response = match http.send(request).await {
+            Ok(response) => response,
+            Err(SendError::NoResponse(broken)) => return format!("{} before the head", words(broken)),
+            Err(SendError::Refused) => panic!("it is refused"),
+        };
+        while let Some(frame) = response.body_mut().frame().await {
+            match frame {
+                Ok(frame) => seen.push(frame.data_ref().unwrap().escape_ascii().to_string()),
+                Err(broken) => return words(broken),
+            }
+        }
+        "eof".to_owned()
+    });
+    let ended = ended.await.unwrap_or_else(|_| "silence".to_owned());
+    (seen, ended)
+}
+
 fn no_answer(error: &Error) -> String {
     let error = error
         .source()
@@ -144,7 +175,7 @@ fn broken(error: &hyper::Error) -> String {
     &[Head(None), Data(b"one\n"), End(Ending::Goaway(Http2Error::EnhanceYourCalm))],
     &[r"one\n"], "connection closed", "connection closed"
 )]
-fn every_ending_looks_alike_over_pipe_and_tls(
+fn every_ending_looks_alike_over_pipe_and_tls_and_in_process(
     #[case] pieces: &[Out],
     #[case] body: &[&str],
     #[case] over_a_pipe: &str,
@@ -158,6 +189,8 @@ fn every_ending_looks_alike_over_pipe_and_tls(
     let piped = runtime(true)
         .block_on(async { look(&over_pipe(core()), "http://fake/x", Duration::from_secs(60)).await });
     assert_eq!(piped, (body.clone(), over_a_pipe.to_owned()), "over a pipe");
+    let in_process = runtime(true).block_on(look_in_process(core()));
+    assert_eq!(in_process, (body.clone(), over_a_pipe.to_owned()), "in process");
     let socketed = runtime(false).block_on(async {
         let (http, base) = over_tls(core()).await;
         look(&http, &format!("{base}/x"), Duration::from_millis(300)).await

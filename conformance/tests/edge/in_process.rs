@@ -1,11 +1,13 @@
 //! Connections without bytes: which one a request takes, and when either side closes it.
+//!
+//! What a client sees of each ending is in the tables of `main.rs` and `http2.rs`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fake_apiserver::fault::Ending;
-use fake_apiserver::net::{Broken, Edge, InProcess, ListenerLimits, SendError};
+use fake_apiserver::fault::{Ending, Http2Error};
+use fake_apiserver::net::{Broken, Edge, InProcess, ListenerLimits, Protocol, SendError};
 use http::Request;
 use http_body_util::BodyExt as _;
 use rstest::rstest;
@@ -15,8 +17,8 @@ use crate::scripted::{Out, Scripted};
 use crate::{Http, Seen, WHOLE, look, runtime};
 
 /// A client of `core`, in the current runtime.
-pub(crate) fn in_process(core: Scripted) -> InProcess {
-    InProcess::new(Edge::new(core), ListenerLimits::default())
+pub(crate) fn in_process(protocol: Protocol, core: Scripted) -> InProcess {
+    InProcess::new(Edge::new(core), protocol, ListenerLimits::default())
 }
 
 impl Http for InProcess {
@@ -26,10 +28,12 @@ impl Http for InProcess {
             SendError::Refused => "refused",
             SendError::NoResponse(Broken::Closed) => "closed before the head",
             SendError::NoResponse(Broken::Reset) => "reset before the head",
+            SendError::NoResponse(Broken::StreamReset(code)) => panic!("a stream of HTTP/1.1: {code:?}"),
         })?;
         let broken = |broken| match broken {
             Broken::Closed => "incomplete",
             Broken::Reset => "reset",
+            Broken::StreamReset(code) => panic!("a stream of HTTP/1.1: {code:?}"),
         };
         Ok(response.map(|body| body.map_err(broken).boxed()))
     }
@@ -37,6 +41,15 @@ impl Http for InProcess {
 
 /// Runs `play` with a client of a server with these pieces, drops the client, and returns what the server was told.
 fn heard(pieces: &[Out], play: impl AsyncFnOnce(&InProcess, &Edge)) -> Vec<String> {
+    heard_over(Protocol::Http1, ListenerLimits::default(), pieces, play)
+}
+
+fn heard_over(
+    protocol: Protocol,
+    limits: ListenerLimits,
+    pieces: &[Out],
+    play: impl AsyncFnOnce(&InProcess, &Edge),
+) -> Vec<String> {
     let heard = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: pieces.to_vec(),
@@ -45,7 +58,7 @@ fn heard(pieces: &[Out], play: impl AsyncFnOnce(&InProcess, &Edge)) -> Vec<Strin
     };
     runtime(true).block_on(async {
         let edge = Edge::new(core);
-        let http = InProcess::new(edge.clone(), ListenerLimits::default());
+        let http = InProcess::new(edge.clone(), protocol, limits);
         play(&http, &edge).await;
         drop(http);
         edge.deserted().await;
@@ -195,4 +208,120 @@ fn a_client_that_reads_slowly_is_not_disconnected() {
         assert_eq!(rest.len(), 2 * 200 * 1024);
     });
     assert_eq!(heard.last().unwrap(), "disconnected 1 by Client");
+}
+
+// ---- HTTP/2
+
+fn heard_over_http2(pieces: &[Out], play: impl AsyncFnOnce(&InProcess, &Edge)) -> Vec<String> {
+    heard_over(Protocol::Http2, ListenerLimits::default(), pieces, play)
+}
+
+#[test]
+fn requests_share_a_connection_of_http2() {
+    let heard = heard_over_http2(&[Head(None), Data(b"one\n")], async |http, edge| {
+        let first = http.get("/1").await.unwrap();
+        let second = http.get("/2").await.unwrap();
+        assert_eq!(edge.connections(), 1);
+        drop(first);
+        tokio::task::yield_now().await;
+        assert_eq!(
+            edge.connections(),
+            1,
+            "giving a response up ends its stream alone"
+        );
+        drop(second);
+    });
+    assert_eq!(
+        heard,
+        [
+            "connected 1",
+            "request 1 on 1: /1?",
+            "request 2 on 1: /2?",
+            "abandoned 1",
+            "abandoned 2",
+            "disconnected 1 by Client"
+        ]
+    );
+}
+
+#[test]
+fn a_stream_that_is_reset_leaves_the_others_alone() {
+    let reset = Ending::RstStream(Http2Error::InternalError);
+    let heard = heard_over_http2(&[Head(None), End(reset)], async |http, edge| {
+        for path in ["/1", "/2"] {
+            let request = Request::get(path).body(Bytes::new()).unwrap();
+            let mut response = http.send(request).await.unwrap();
+            let broken = response.body_mut().frame().await.unwrap().unwrap_err();
+            assert_eq!(broken, Broken::StreamReset(Http2Error::InternalError));
+        }
+        assert_eq!(edge.connections(), 1);
+    });
+    assert_eq!(heard.last().unwrap(), "disconnected 1 by Client");
+}
+
+#[test]
+fn an_ending_of_the_connection_ends_every_stream() {
+    let limits = ListenerLimits::default();
+    let pieces = [
+        &MUCH[..],
+        &MUCH[1..],
+        &MUCH[1..],
+        &MUCH[1..],
+        &MUCH[1..],
+        &MUCH[1..],
+        &[End(Ending::Fin)],
+    ]
+    .concat();
+    let heard = heard_over(Protocol::Http2, limits, &pieces, async |http, edge| {
+        // More than the window: the first response does not reach its ending until it is read.
+        let send = async |path| {
+            let request = Request::get(path).body(Bytes::new()).unwrap();
+            http.send(request).await.unwrap().into_body()
+        };
+        let (first, second) = (send("/1").await, send("/2").await);
+        assert_eq!(edge.connections(), 1);
+        assert_eq!(second.collect().await.unwrap_err(), Broken::Closed);
+        assert_eq!(first.collect().await.unwrap_err(), Broken::Closed);
+        edge.deserted().await;
+    });
+    assert_eq!(heard.last().unwrap(), "disconnected 1 by Server");
+    assert!(!heard.contains(&"abandoned 1".to_owned()), "{heard:?}");
+}
+
+#[test]
+fn a_graceful_goaway_leaves_open_streams_alone() {
+    let heard = heard_over_http2(&[Head(None), Data(b"one\n"), Goaway], async |http, edge| {
+        let mut first = http.get("/1").await.unwrap();
+        assert!(first.body_mut().frame().await.unwrap().is_ok());
+        let second = http.get("/2").await.unwrap();
+        assert_eq!(edge.connections(), 2);
+        let more = tokio::time::timeout(Duration::from_secs(9), first.body_mut().frame()).await;
+        assert!(more.is_err(), "it ended");
+        drop((first, second));
+    });
+    let requests: Vec<&String> = heard.iter().filter(|line| line.starts_with("request")).collect();
+    assert_eq!(requests, ["request 1 on 1: /1?", "request 2 on 2: /2?"]);
+}
+
+#[test]
+fn a_request_beyond_the_limit_of_streams_waits() {
+    let limits = ListenerLimits {
+        streams: 1,
+        ..ListenerLimits::default()
+    };
+    let pieces = [Head(None), Data(b"one\n")];
+    let heard = heard_over(Protocol::Http2, limits, &pieces, async |http, edge| {
+        let first = http.get("/1").await.unwrap();
+        let second = tokio::time::timeout(Duration::from_secs(9), http.get("/2")).await;
+        assert!(second.is_err(), "it is answered");
+        assert_eq!(edge.connections(), 1);
+        drop(first);
+        drop(http.get("/3").await.unwrap());
+    });
+    let requests: Vec<&String> = heard.iter().filter(|line| line.starts_with("request")).collect();
+    assert_eq!(
+        requests,
+        ["request 1 on 1: /1?", "request 2 on 1: /3?"],
+        "2 was given up"
+    );
 }

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use conformance::drive::pipe::{Pipe, pipe};
 use conformance::drive::sim::Dialer;
 use fake_apiserver::fault::Ending;
-use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, serve, serve_connection};
+use fake_apiserver::net::{ConnectionSettings, Edge, ListenerLimits, Protocol, serve, serve_connection};
 use fake_apiserver::record::{Record, RunEnd, What};
 use http::{Request, StatusCode};
 use http_body_util::combinators::BoxBody;
@@ -182,8 +182,14 @@ fn every_ending_looks_alike_over_pipe_and_socket_and_in_process(
     let piped = runtime(true)
         .block_on(async { look(&over_pipe(core()), "http://fake/x", Duration::from_secs(3600)).await });
     assert_eq!(piped, expected, "over a pipe");
-    let in_process =
-        runtime(true).block_on(async { look(&in_process(core()), "/x", Duration::from_secs(3600)).await });
+    let in_process = runtime(true).block_on(async {
+        look(
+            &in_process(Protocol::Http1, core()),
+            "/x",
+            Duration::from_secs(3600),
+        )
+        .await
+    });
     assert_eq!(in_process, expected, "in process");
     let socketed = runtime(false).block_on(async {
         let (http, base) = over_socket(core()).await;

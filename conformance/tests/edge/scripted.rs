@@ -61,7 +61,10 @@ impl Core for Scripted {
                 }
                 format!(
                     "request {} on {}: {}?{}",
-                    stream.0, conn.0, request.path, request.query.as_str()
+                    stream.0,
+                    conn.0,
+                    request.path,
+                    request.query.as_str()
                 )
             }
             Input::Authenticated { conn, user } => {

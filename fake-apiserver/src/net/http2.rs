@@ -140,6 +140,16 @@ pub(crate) async fn serve_http2<T: Transport>(
     }
 }
 
+/// Returns whether the connection accepts no more requests: after `Connection: close`, and over HTTP/2 after a 401 (apiserver
+/// `endpoints/filters/authentication.go`).
+pub(super) fn is_last<B>(response: &http::Response<B>, http2: bool) -> bool {
+    let closes = response
+        .headers()
+        .get(CONNECTION)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
+    closes || http2 && response.status() == http::StatusCode::UNAUTHORIZED
+}
+
 /// One request and its response.
 struct Exchange {
     edge: Edge,
@@ -228,15 +238,10 @@ impl Exchange {
         }
     }
 
-    /// Converts a head to HTTP/2. `Connection: close` becomes GOAWAY, and a 401 closes the connection (apiserver
-    /// `endpoints/filters/authentication.go`).
+    /// Converts a head to HTTP/2.
     fn fitted(&self, head: Head) -> http::Response<()> {
         let mut response = response(head, ());
-        let closes = response
-            .headers()
-            .get(CONNECTION)
-            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
-        if closes || response.status() == http::StatusCode::UNAUTHORIZED {
+        if is_last(&response, true) {
             self.flow.goaway();
         }
         for name in OF_HTTP1 {

@@ -122,7 +122,7 @@ struct Played {
 /// What joins client and server.
 #[derive(clap::Args)]
 struct Linked {
-    /// What joins client and server: HTTP as values (in-process; scenarios with TLS use pipes), or bytes over pipes.
+    /// What joins client and server: HTTP as values (in-process), or bytes over pipes, with TLS and HTTP libraries.
     #[arg(long, value_enum, default_value_t = LinkName::InProcess)]
     link: LinkName,
 }

@@ -7,14 +7,23 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http_body::Frame;
-use trace::fault::Ending;
+use trace::fault::{Ending, Http2Error};
 
-use super::{Connection, Idle};
-use crate::net::pipe::CAPACITY_BYTES;
+use super::{Connection, Protocol};
+use crate::net::pipe;
+
+/// Bytes in flight per HTTP/2 stream: the window of hyper's client.
+const WINDOW_BYTES: usize = 2 * 1024 * 1024;
 
 /// Returns the two ends of a body.
-pub(super) fn channel() -> (Writer, Body) {
-    let queue = Arc::new(Queue::default());
+pub(super) fn channel(protocol: Protocol) -> (Writer, Body) {
+    let queue = Arc::new(Queue {
+        state: Mutex::default(),
+        capacity: match protocol {
+            Protocol::Http1 => pipe::CAPACITY_BYTES,
+            Protocol::Http2 => WINDOW_BYTES,
+        },
+    });
     let body = Body {
         queue: queue.clone(),
         connection: None,
@@ -22,23 +31,27 @@ pub(super) fn channel() -> (Writer, Body) {
     (Writer { queue }, body)
 }
 
-/// How a connection ended before its response was complete.
+/// How a connection or stream ended before its response was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// Closed by the server.
+    /// The server closed the connection.
     #[error("connection closed before the message was complete")]
     Closed,
-    /// Reset by the server.
+    /// The server reset the connection.
     #[error("connection reset")]
     Reset,
+    /// The server reset the stream (HTTP/2).
+    #[error("stream reset: {0:?}")]
+    StreamReset(Http2Error),
 }
 
 impl Broken {
-    /// Returns what a client sees of this ending over HTTP/1.1 without TLS.
-    pub(super) fn of(how: Ending) -> Self {
-        match how {
-            Ending::Rst | Ending::RstStream(_) => Self::Reset,
-            Ending::Eof | Ending::Fin | Ending::NoCloseNotify | Ending::Goaway(_) | Ending::Stall => {
+    /// Returns what a client sees of this ending.
+    pub(super) fn of(how: Ending, protocol: Protocol) -> Self {
+        match (how, protocol) {
+            (Ending::RstStream(code), Protocol::Http2) => Self::StreamReset(code),
+            (Ending::Rst | Ending::RstStream(_), _) => Self::Reset,
+            (Ending::Eof | Ending::Fin | Ending::NoCloseNotify | Ending::Goaway(_) | Ending::Stall, _) => {
                 Self::Closed
             }
         }
@@ -48,9 +61,10 @@ impl Broken {
 /// The client dropped the body.
 pub(super) struct Gone;
 
-#[derive(Default)]
 struct Queue {
     state: Mutex<State>,
+    /// Bytes in flight at which the server waits.
+    capacity: usize,
 }
 
 #[derive(Default)]
@@ -116,7 +130,7 @@ impl Writer {
         if state.gone {
             return Poll::Ready(Err(Gone));
         }
-        if state.bytes < CAPACITY_BYTES {
+        if state.bytes < self.queue.capacity {
             return Poll::Ready(Ok(()));
         }
         state.writer = Some(cx.waker().clone());
@@ -133,22 +147,18 @@ impl Drop for Writer {
 /// Body of a response. Dropping it before its end closes its connection.
 pub struct Body {
     queue: Arc<Queue>,
-    /// Where the connection returns after the end.
-    connection: Option<(Connection, Idle)>,
+    connection: Option<Connection>,
 }
 
 impl Body {
-    /// Keeps the connection open, and returns it to `idle` once the body is complete.
-    pub(super) fn on(&mut self, connection: Connection, idle: Idle) {
-        self.connection = Some((connection, idle));
+    /// Keeps the connection open until the body is complete.
+    pub(super) fn arrives_on(&mut self, connection: Connection) {
+        self.connection = Some(connection);
     }
 
-    /// The connection is free for the next request.
     fn complete(&mut self) {
-        if let Some((connection, idle)) = self.connection.take() {
-            idle.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(connection);
+        if let Some(connection) = self.connection.take() {
+            connection.complete();
         }
     }
 }
@@ -163,7 +173,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let mut state = self.queue.lock();
         if let Some(piece) = state.pieces.pop_front() {
-            let was_full = state.bytes >= CAPACITY_BYTES;
+            let was_full = state.bytes >= self.queue.capacity;
             state.bytes -= piece.len();
             wake(state, |state| if was_full { state.writer.take() } else { None });
             return Poll::Ready(Some(Ok(Frame::data(piece))));

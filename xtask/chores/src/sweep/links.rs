@@ -40,7 +40,7 @@ pub(super) fn compare(options: &Links) -> Result<u8, String> {
     let compared = links::run(&plan, &|done| bar.set_position(done));
     bar.finish_and_clear();
     out(&format!(
-        "{} seeds compared, the others have TLS; {} with the same trace; {} flagged over pipes, {} differ in process\n{}",
+        "{} seeds compared; {} with the same trace; {} flagged over pipes, {} differ in process\n{}",
         compared.compared,
         compared.same_traces,
         compared.flagged,
