@@ -64,7 +64,7 @@ impl Child {
         stdout.read_line(&mut line)?;
         let place = place(&line).ok_or_else(|| {
             io::Error::other(format!(
-                "{} said {line:?}, not where it listens",
+                "{} printed {line:?}, not the address it listens on",
                 program.display()
             ))
         });

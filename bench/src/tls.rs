@@ -19,7 +19,8 @@ pub(crate) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 /// If the server printed none, or it cannot be parsed.
 pub(crate) fn trust(server: &Child) -> io::Result<Arc<ClientConfig>> {
     let authority = server.authority.as_deref();
-    let authority = authority.ok_or_else(|| io::Error::other("the server has told of no authority"))?;
+    let authority =
+        authority.ok_or_else(|| io::Error::other("the server printed no certificate authority"))?;
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_slice(authority).map_err(io::Error::other)?;
     roots.add(authority).map_err(io::Error::other)?;

@@ -275,8 +275,8 @@ fn memory(server: MemoryView, judge: usize) -> Value {
     memory
 }
 
-fn steered<T>(told: Option<T>) -> Result<T, Refusal> {
-    told.ok_or_else(|| Refusal::new(503, "the server is stopping"))
+fn steered<T>(answer: Option<T>) -> Result<T, Refusal> {
+    answer.ok_or_else(|| Refusal::new(503, "the server is stopping"))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the edge carries out its own back-off")]

@@ -213,13 +213,13 @@ pub(crate) fn run(ctl: Ctl) -> Result<(), Failure> {
 
 async fn steer(ctl: Ctl) -> Result<(), Failure> {
     if let Verb::Openapi = ctl.verb {
-        return say(&format!("{:#}\n", crate::control::openapi()));
+        return print(&format!("{:#}\n", crate::control::openapi()));
     }
     let client = found(&ctl).await?;
     match ctl.verb {
-        Verb::Status => say(&words::status(&client.get("/v1").await?, client.token())),
-        Verb::Streams => say(&words::streams(&client.get("/v1/streams").await?)),
-        Verb::Rules => say(&words::rules(&client.get("/v1/rules").await?["rules"], "active")),
+        Verb::Status => print(&words::status(&client.get("/v1").await?, client.token())),
+        Verb::Streams => print(&words::streams(&client.get("/v1/streams").await?)),
+        Verb::Rules => print(&words::rules(&client.get("/v1/rules").await?["rules"], "active")),
         Verb::Apply { rule, file } => {
             let rule = match (rule, file) {
                 (Some(rule), _) => words::braced(&rule),
@@ -287,22 +287,22 @@ async fn steer(ctl: Ctl) -> Result<(), Failure> {
         Verb::Thaw { which } => make(&client, &which.rule("thaw_watch_cache", None)).await,
         Verb::Remove { rules, all } => {
             if all {
-                return say(&words::rules(
+                return print(&words::rules(
                     &client.delete("/v1/rules").await?["removed"],
                     "removed",
                 ));
             }
             for rule in rules {
                 let removed = client.delete(&format!("/v1/rules/{rule}")).await?;
-                say(&words::rules(&removed["removed"], "removed"))?;
+                print(&words::rules(&removed["removed"], "removed"))?;
             }
             Ok(())
         }
         Verb::Wait { wait } => {
             let met = client.post("/v1/wait", &words::braced(&wait)).await?;
-            say(&format!("{}\n", met["line"].as_str().unwrap_or_default()))
+            print(&format!("{}\n", met["line"].as_str().unwrap_or_default()))
         }
-        Verb::Reset => say(&words::status(
+        Verb::Reset => print(&words::status(
             &client.post("/v1/reset", "").await?,
             client.token(),
         )),
@@ -315,14 +315,14 @@ async fn steer(ctl: Ctl) -> Result<(), Failure> {
             let path = format!("/v1/trace?since={since}&follow={follow}&format={format}");
             client.stream(&path, say_bytes).await
         }
-        Verb::Verdict => say(&format!("{:#}\n", client.get("/v1/verdict").await?)),
+        Verb::Verdict => print(&format!("{:#}\n", client.get("/v1/verdict").await?)),
         Verb::Openapi => Ok(()),
     }
 }
 
 async fn make(client: &Client, rule: &str) -> Result<(), Failure> {
     let made = client.post("/v1/rules", rule).await?;
-    say(&words::made(&made))
+    print(&words::made(&made))
 }
 
 /// Returns the server to control.
@@ -390,7 +390,7 @@ fn read(file: &PathBuf) -> Result<String, Failure> {
 }
 
 /// Prints lines that can contain text from a client.
-fn say(text: &str) -> Result<(), Failure> {
+fn print(text: &str) -> Result<(), Failure> {
     say_bytes(printable_lines(text).as_bytes())
 }
 
@@ -407,27 +407,27 @@ fn say_bytes(text: &[u8]) -> Result<(), Failure> {
 pub(crate) fn refusal(body: &Value) -> String {
     let text = |key: &str| body.get(key).and_then(Value::as_str);
     let mistakes = body.get("mistakes").and_then(Value::as_array);
-    let mut said = String::new();
+    let mut message = String::new();
     for mistake in mistakes.into_iter().flatten() {
         let word = |key: &str| mistake.get(key).and_then(Value::as_str).unwrap_or_default();
         let hint = mistake.get("hint").and_then(Value::as_str).map(in_verbs);
         let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
         let _ = write!(
-            said,
+            message,
             "{}{}:{}: {}{hint}",
-            if said.is_empty() { "" } else { "\n" },
+            if message.is_empty() { "" } else { "\n" },
             mistake["line"],
             mistake["column"],
             word("message")
         );
     }
-    if said.is_empty() {
-        said.push_str(text("error").unwrap_or("rejected without an error message"));
+    if message.is_empty() {
+        message.push_str(text("error").unwrap_or("rejected without an error message"));
         if let Some(hint) = text("hint") {
-            let _ = write!(said, " ({})", in_verbs(hint));
+            let _ = write!(message, " ({})", in_verbs(hint));
         }
     }
-    said
+    message
 }
 
 /// A hint of the control API, with the verbs of `ctl` in place of its requests.

@@ -101,8 +101,8 @@ fn of_evidence(run: &Run) -> Result<Side, Failure> {
         let compared: Result<Vec<Compared>, Failure> = attempts.iter().map(|one| compared(one)).collect();
         let mut compared = compared?;
         let outcomes: Vec<Outcome> = compared.iter().map(|one| one.outcome).collect();
-        let told = outcomes.iter().position(|outcome| *outcome != Outcome::Pass);
-        let mut one = compared.swap_remove(told.unwrap_or(0));
+        let failed = outcomes.iter().position(|outcome| *outcome != Outcome::Pass);
+        let mut one = compared.swap_remove(failed.unwrap_or(0));
         one.flaky = outcomes.iter().any(|outcome| *outcome != outcomes[0]);
         tests.insert(id.to_owned(), one);
     }

@@ -145,7 +145,7 @@ fn text(verdict: &WireVerdict) -> String {
     let mut text = format!("verdict: {}\n", verdict.outcome);
     // Writing to a String cannot fail.
     for client in &verdict.clients {
-        let _ = writeln!(text, "  {}: {}", client.client, told(client));
+        let _ = writeln!(text, "  {}: {}", client.client, summary(client));
         for violation in &client.contradictions {
             let _ = writeln!(
                 text,
@@ -166,7 +166,7 @@ fn text(verdict: &WireVerdict) -> String {
     text
 }
 
-fn told(client: &ClientVerdict) -> String {
+fn summary(client: &ClientVerdict) -> String {
     if client.reads == 0 {
         return format!("{} requests, no list or watch", client.requests);
     }

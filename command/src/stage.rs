@@ -213,9 +213,9 @@ impl Running {
         &mut self,
         from: u64,
         stop: impl Future<Output = ()>,
-        mut hear: impl FnMut(Duration, &[Record]),
+        mut on_records: impl FnMut(Duration, &[Record]),
     ) {
-        let mut heard = from;
+        let mut next_seq = from;
         let (edge, about, judge) = (self.edge.clone(), self.about.clone(), self.judge.clone());
         let (stopping, _) = tokio::sync::watch::channel(false);
         let replicas = std::mem::take(&mut self.listeners);
@@ -246,9 +246,9 @@ impl Running {
             () = steering => {}
             () = stop => {}
             () = self.edge.broken() => {}
-            () = hear_all(&self.edge, &mut heard, &mut hear) => {}
+            () = follow_records(&self.edge, &mut next_seq, &mut on_records) => {}
         }
-        while hear_some(&self.edge, &mut heard, &mut hear) {}
+        while read_new_records(&self.edge, &mut next_seq, &mut on_records) {}
     }
 }
 
@@ -317,12 +317,12 @@ pub(crate) fn serving(settings: &ServerSettings, tls: bool) -> ServeOptions {
 }
 
 /// Passes on every record. Does not return.
-async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Record])) {
+async fn follow_records(edge: &Edge, next_seq: &mut u64, on_records: &mut impl FnMut(Duration, &[Record])) {
     loop {
         let stirred = edge.stirred();
         loop {
             let_deliveries_go_first(edge).await;
-            if !hear_some(edge, heard, hear) {
+            if !read_new_records(edge, next_seq, on_records) {
                 break;
             }
             // Long histories must not block other tasks.
@@ -330,7 +330,7 @@ async fn hear_all(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, 
         }
         if tokio::time::timeout(SILENCE, stirred).await.is_err() {
             // Open responses can prove something at the end.
-            hear(edge.elapsed(), &[]);
+            on_records(edge.elapsed(), &[]);
         }
     }
 }
@@ -346,12 +346,16 @@ async fn let_deliveries_go_first(edge: &Edge) {
 }
 
 /// Passes on some records, if there are any.
-fn hear_some(edge: &Edge, heard: &mut u64, hear: &mut impl FnMut(Duration, &[Record])) -> bool {
-    edge.read_records(*heard, |records| {
+fn read_new_records(
+    edge: &Edge,
+    next_seq: &mut u64,
+    on_records: &mut impl FnMut(Duration, &[Record]),
+) -> bool {
+    edge.read_records(*next_seq, |records| {
         let records = &records[..records.len().min(RECORDS_AT_A_TIME)];
         if let Some(last) = records.last() {
-            *heard = last.seq + 1;
-            hear(last.at, records);
+            *next_seq = last.seq + 1;
+            on_records(last.at, records);
         }
         !records.is_empty()
     })

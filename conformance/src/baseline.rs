@@ -1,7 +1,7 @@
-//! Failures that are old news: `known-failures.yaml` of a client, each entry with its reason and issue.
+//! Baseline of a client: its `known-failures.yaml`, each entry with reason and issue.
 //!
-//! An entry whose scenario passes, or fails another way, is stale, and a stale entry is an error: else a client that
-//! was mended could break again unseen.
+//! An entry whose scenario passes, or fails with another outcome, is stale, and a stale entry is an error; otherwise a
+//! regression of a fixed client would go unnoticed.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use serde_saphyr::Spanned;
 
 use crate::adapter::outcome as adapter;
 
-/// How a known failure comes out. Clients in this process are said to mismatch; of adapters it is known whether a requirement
-/// at MUST is broken.
+/// Outcome of a known failure. An in-process client has `mismatch`; an adapter has `fail` or `warn`, by the level of
+/// the broken requirements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
@@ -22,7 +22,7 @@ pub enum Failure {
     Fail,
     /// Only requirements at SHOULD or MAY are broken.
     Warn,
-    /// A step waited for something that never came.
+    /// A step waited for a request or event that never came.
     #[serde(alias = "hang")]
     Stuck,
     /// The client panicked or its process died.
@@ -30,7 +30,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The outcome of a verdict that it stands for.
+    /// Returns the verdict outcome it stands for.
     pub fn judgement(self) -> Outcome {
         match self {
             Self::Mismatch | Self::Fail | Self::Warn => Outcome::Mismatch,
@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// Is this outcome of an adapter's test the known one?
+    /// Whether an adapter's outcome is the known one.
     pub fn is(self, outcome: adapter::Outcome) -> bool {
         match self {
             Self::Mismatch => matches!(outcome, adapter::Outcome::Fail | adapter::Outcome::Warn),
@@ -50,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// The word for it in reports.
+    /// Returns the word used in reports and in the file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Mismatch => "mismatch",
@@ -65,22 +65,22 @@ impl Failure {
 /// One known failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// The scenario's id.
+    /// Scenario id.
     pub scenario: String,
-    /// How it comes out.
+    /// Outcome of its run.
     pub outcome: Failure,
-    /// Why, in one sentence.
+    /// Reason, in one sentence.
     pub reason: String,
     /// A URL, `owner/repo#number`, or `none public`.
     pub issue: String,
-    /// Line in the file.
+    /// Line in the file, from 1.
     pub line: u64,
 }
 
 /// The known failures of one client.
 #[derive(Debug, Clone, Default)]
 pub struct Baseline {
-    /// In the order of the file.
+    /// Entries in the order of the file.
     pub entries: Vec<Known>,
 }
 
@@ -93,19 +93,19 @@ struct Raw {
     issue: Spanned<String>,
 }
 
-/// What is wrong with a known-failures file: every fault at once, one a line.
+/// Mistakes in a known-failures file: all of them, one per line.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", faults.join("\n"))]
 pub struct BaselineError {
-    /// `path:line:col: what`.
+    /// Messages as `path:line:col: what`.
     pub faults: Vec<String>,
 }
 
 impl Baseline {
-    /// Reads the file; a file that is not there means that nothing is known.
+    /// Reads the file. A missing file is an empty baseline.
     ///
     /// # Errors
-    /// When it cannot be read, is not a list of entries, or an entry is empty, doubtful or double.
+    /// When it cannot be read or is not a list of entries, or an entry is empty, malformed or listed twice.
     pub fn read(path: &Path) -> Result<Self, BaselineError> {
         match std::fs::read_to_string(path) {
             Ok(text) => Self::parse(&text, path),
@@ -116,7 +116,7 @@ impl Baseline {
         }
     }
 
-    /// Reads the text of such a file; `path` is for messages.
+    /// Parses the text of such a file; `path` is used in messages only.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -185,12 +185,12 @@ impl Baseline {
         }
     }
 
-    /// The entry for a scenario.
+    /// Returns the entry of a scenario.
     pub fn of(&self, scenario: &str) -> Option<&Known> {
         self.entries.iter().find(|known| known.scenario == scenario)
     }
 
-    /// Entries whose scenario does not exist, as `path:line: what`.
+    /// Returns entries whose scenario does not exist, as `path:line: what`.
     pub fn orphans(&self, path: &Path, exists: impl Fn(&str) -> bool) -> Vec<String> {
         self.entries
             .iter()
@@ -207,7 +207,7 @@ impl Baseline {
     }
 }
 
-/// Where a client's known failures live, below the repository's root.
+/// Returns the path of a client's known failures, below the repository's root.
 pub fn path_of(root: &Path, client: &str) -> PathBuf {
     root.join("adapters").join(client).join("known-failures.yaml")
 }

@@ -1,32 +1,32 @@
-//! A client under test, in process.
+//! Trait for in-process clients under test.
 
 use fake_apiserver::report::Report;
 use fake_apiserver::scenario::{ClientSettings, Contract, Target};
 use futures::stream::BoxStream;
 
-/// What a client is told when it starts.
+/// Start parameters of a client.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// The collection to keep in step with.
+    /// Collection to list and watch.
     pub target: Target,
-    /// Its settings.
+    /// Client settings of the scenario.
     pub settings: ClientSettings,
-    /// Where its chance comes from: same seed, same jitter.
+    /// Seed for all its randomness: same seed, same jitter.
     pub seed: u64,
 }
 
-/// A watch client that can be put through scenarios.
+/// A watch client that scenarios can run against.
 ///
 /// An adapter only reports: it never de-duplicates, retries, repairs or relists on the library's behalf, and it keeps
 /// the library's order.
 pub trait Client: Sync {
-    /// The name to choose it by: `watcher`, `kube-runtime`.
+    /// Name on the command line: `watcher`, `kube-runtime`.
     fn name(&self) -> &'static str;
 
-    /// The library's version.
+    /// Version of the library.
     fn version(&self) -> &'static str;
 
-    /// What of the library can be started.
+    /// Contracts that the library implements.
     fn contracts(&self) -> &'static [Contract] {
         &[Contract::Informer]
     }

@@ -1,5 +1,5 @@
-//! What the played scenarios say of each requirement: kept, broken, or nothing. It reads verdicts only; why nothing is
-//! said of some, or what shows them, is in the catalogue.
+//! Requirement coverage: which requirements a client keeps and breaks in the scenarios that ran. It reads verdicts
+//! only; the catalogue has the reason, or the test, for requirements without a scenario.
 
 use fake_apiserver::record::{Verb, What};
 use fake_apiserver::scenario::Contract;
@@ -7,63 +7,63 @@ use fake_apiserver::scenario::catalogue::{self, Level, Profile, Requirement};
 
 use crate::suite::Judged;
 
-/// One requirement, and what the scenarios say of it.
+/// A requirement and the client's compliance with it.
 #[derive(Debug)]
-pub struct Covered<'a> {
-    /// Which.
+pub struct Coverage<'a> {
+    /// The requirement.
     pub requirement: &'static Requirement,
-    /// What they say.
-    pub said: Said<'a>,
+    /// The client's compliance.
+    pub compliance: Compliance<'a>,
 }
 
-/// What scenarios say of a requirement.
+/// Compliance with a requirement, by the scenarios that cover it.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said<'a> {
-    /// Every scenario that covers it passed.
+pub enum Compliance<'a> {
+    /// All covering scenarios passed.
     Kept,
-    /// Nothing was asked of the client: in no scenario at all did it send the option that the requirement is about.
+    /// Not exercised: the client never sent the list option (name, value) that the requirement is about.
     NotConcerned(&'static str, &'static str),
-    /// None covers it; this file shows it, by what it calls so.
+    /// No scenario covers it; a test does: file, and a word to find it by.
     Shown(&'static str, &'static str),
-    /// These failed, and by what they name as broken.
+    /// Ids of the scenarios that failed and name the requirement as broken.
     Broken(Vec<&'a str>),
-    /// None covers it, and the catalogue says why.
+    /// No scenario covers it, for the catalogue's reason.
     Undecided(&'static str),
-    /// None covers it.
+    /// No scenario covers it, and the catalogue gives no reason.
     Nothing,
 }
 
-/// Every requirement of a caching client that is more than a choice, in the catalogue's order.
-pub fn of_caching_clients<'a>(results: &'a [Judged]) -> Vec<Covered<'a>> {
+/// Returns the compliance with every MUST and SHOULD of a caching client, in the catalogue's order.
+pub fn of_caching_clients<'a>(results: &'a [Judged]) -> Vec<Coverage<'a>> {
     let of_these = |requirement: &&Requirement| match (requirement.profile, requirement.level) {
         (Profile::Caching | Profile::Both, Level::Must | Level::Should) => true,
         (Profile::Caching | Profile::Both, Level::May) | (Profile::Watching, _) => false,
     };
     let all = catalogue::requirements().iter().filter(of_these);
-    all.map(|requirement| Covered {
+    all.map(|requirement| Coverage {
         requirement,
-        said: said(requirement, results),
+        compliance: compliance(requirement, results),
     })
     .collect()
 }
 
-/// Does this failed run speak against the requirement?
+/// Whether this run failed and broke the requirement.
 pub fn breaks(judged: &Judged, requirement: &str) -> bool {
     covers(judged, requirement) && judged.verdict.breaks(requirement)
 }
 
-fn said<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> Said<'a> {
+fn compliance<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> Compliance<'a> {
     let covering: Vec<&Judged> = results
         .iter()
-        // A run of one watch or one list is of another client.
+        // A run with contract `watch` or `list` tests another kind of client.
         .filter(|judged| judged.scenario.client.contract == Contract::Informer)
         .filter(|judged| covers(judged, &requirement.id))
         .collect();
     if covering.is_empty() {
         return match (&requirement.shown_by, &requirement.undecided) {
-            (Some((file, word)), _) => Said::Shown(file, word),
-            (None, Some(why)) => Said::Undecided(why),
-            (None, None) => Said::Nothing,
+            (Some((file, word)), _) => Compliance::Shown(file, word),
+            (None, Some(why)) => Compliance::Undecided(why),
+            (None, None) => Compliance::Nothing,
         };
     }
     let broken: Vec<&str> = covering
@@ -72,15 +72,15 @@ fn said<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> Said<'a
         .map(|judged| judged.scenario.id.as_str())
         .collect();
     match &requirement.concerns {
-        _ if !broken.is_empty() => Said::Broken(broken),
+        _ if !broken.is_empty() => Compliance::Broken(broken),
         Some((name, value)) if !results.iter().any(|judged| lists_with(judged, name, value)) => {
-            Said::NotConcerned(name, value)
+            Compliance::NotConcerned(name, value)
         }
-        Some(_) | None => Said::Kept,
+        Some(_) | None => Compliance::Kept,
     }
 }
 
-/// Did the client send a LIST with this option?
+/// Whether the client sent a LIST with this option.
 fn lists_with(judged: &Judged, name: &str, value: &str) -> bool {
     judged.records.iter().any(|record| {
         let What::Request {

@@ -1,8 +1,8 @@
-//! Joins a client and the fake, and lets them play one scenario to its end.
+//! Joins a client and the fake, and runs one scenario to its end.
 //!
-//! [`sim()`] does it in one thread under virtual time, [`live()`] over sockets in real time. Both start the same
-//! [`Server`](fake_apiserver::server::Server) and carry out the same endings; what they hand back is the trace and
-//! nothing else. A driver must not know what a scenario expects: when the run is over is the server's decision.
+//! [`sim()`] runs in one thread under virtual time, [`live()`] over sockets in real time. Both start the same
+//! [`Server`](fake_apiserver::server::Server), carry out the same endings and return only the trace. A driver must not
+//! know what a scenario expects: the server decides when the run is over.
 
 mod alarm;
 pub mod bench;
@@ -27,23 +27,23 @@ pub use self::live::live;
 pub use self::sim::sim;
 use crate::client::{Client, Start};
 
-/// How long connections may take to close after the client was stopped.
+/// Longest wait for connections to close after the client was stopped.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
-/// Turns of a client without any time passing after which it counts as spinning.
+/// Polls of a client at one instant after which it counts as spinning.
 const TURNS_AT_ONE_INSTANT_MAX: u32 = 300_000;
 
-/// What one run left.
+/// Result of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// The trace.
     pub records: Vec<Record>,
 }
 
-/// Starts `client`, hands its reports in until the run is over, stops it, and waits until its connections are gone.
+/// Starts `client`, passes its reports to the server until the run is over, stops it, and waits until its connections
+/// are closed.
 ///
-/// `time_max` is the longest any run may take: past it the harness is at fault, because the server should have ended
-/// the run long before.
+/// `time_max` bounds the run: the server should have ended it long before, so exceeding it is a harness error.
 async fn play(
     edge: &Edge,
     scenario: &SharedScenario,
@@ -65,22 +65,22 @@ async fn play(
         () = hand_in(reports, edge, settings) => {}
         () = wait(time_max) => edge.fail(format!("the run took more than {} s", time_max.as_secs())),
     }
-    // The reports went with the select: nothing polls the client any more, and all it held is dropped.
+    // The select dropped the reports: nothing polls the client any more.
     edge.stop_requested();
     if tokio::time::timeout(CLOSING_MAX, edge.deserted()).await.is_err() {
         edge.closing_is_over();
     }
 }
 
-/// Hands reports in until the run is over, taking over objects the time a consumer is told to take. Goes on waiting when there
-/// will be no more: the server decides what that means.
+/// Passes reports on until the run is over, with the consumer's delay for objects. When the client ends, it waits for
+/// the server's decision.
 async fn hand_in(mut reports: Guarded, edge: &Edge, settings: &ClientSettings) {
     let delay = Duration::from_millis(settings.consumer_delay_ms);
     let mut objects = 0;
     while let Some(report) = reports.next().await {
         let about_object = report.object().is_some();
         edge.report(report);
-        // A client that always has something to say leaves no other moment to stop it.
+        // A client that always has a report ready never yields to the select, so the end is checked here.
         if edge.is_finished() {
             return;
         }
@@ -95,17 +95,17 @@ async fn hand_in(mut reports: Guarded, edge: &Edge, settings: &ClientSettings) {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a driver is an edge; what it waits for comes from the scenario"
+    reason = "a driver is an edge; the scenario sets how long it waits"
 )]
 async fn wait(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// A client's reports, with its end and its crash told as reports too.
+/// Reports of a client, with its end and its panic as reports.
 struct Guarded {
-    /// `None` once it ended or crashed.
+    /// `None` after its end or panic.
     reports: Option<BoxStream<'static, Report>>,
-    /// What is reported next, before anything else.
+    /// Message of a panic, reported next.
     crash: Option<String>,
     edge: Edge,
     turns: u32,
@@ -127,13 +127,13 @@ impl Guarded {
         }
     }
 
-    /// A client that wakes itself for ever keeps virtual time from passing, and nothing else would stop it.
+    /// Whether the client spins: it wakes itself for ever and keeps virtual time from passing.
     fn spins(&mut self) -> bool {
         self.turns += 1;
         if self.turns < TURNS_AT_ONE_INSTANT_MAX {
             return false;
         }
-        // The clock is worth a look only now and then: these turns, or the last of them, were at one instant.
+        // Reading the clock is costly, so it is read once per this many polls.
         self.turns = 0;
         let now = self.edge.elapsed();
         std::mem::replace(&mut self.instant, now) == now
@@ -164,7 +164,7 @@ impl Stream for Guarded {
                 Poll::Ready(Some(Report::Ended))
             }
             Err(panic) => {
-                // What is left of it may panic again when it is dropped.
+                // Dropping the rest of the stream may panic again.
                 let rest = self.reports.take();
                 drop(catch_unwind(AssertUnwindSafe(|| drop(rest))));
                 Poll::Ready(Some(Report::Crashed {

@@ -1,8 +1,8 @@
-//! Runs a watch client through a scenario and says what it got wrong, and why.
+//! Runs watch clients against scenarios and reports what they did wrong, and why.
 //!
-//! [`client`] is the trait for clients, `drive` joins client and fake and lets them play, [`trace`] is what both did,
-//! [`judge`](mod@judge) reads a [`verdict::Verdict`] off the trace alone, and [`report`] prints. [`suite`] does all of it
-//! for many scenarios at once; [`baseline`] knows which failures are known.
+//! [`client`] is the trait of in-process clients, `drive` runs one against the fake, [`trace`] is the record of both
+//! sides, [`judge`](mod@judge) derives a [`verdict::Verdict`] from the trace alone, and [`report`] prints it. [`suite`]
+//! does all of it for many scenarios; [`baseline`] has the known failures.
 
 pub mod adapter;
 pub mod baseline;

@@ -1,5 +1,5 @@
-//! Commands under test as processes: what they must not inherit, the group they are stopped with, and the end of what they
-//! print. It must not know what they are for.
+//! Commands under test as child processes: environment, process group, and the tail of their output. It must not know
+//! what the commands do.
 
 mod lines;
 
@@ -17,19 +17,19 @@ use tokio::time::timeout;
 use self::lines::Lines;
 pub(crate) use self::lines::parts_of_lines;
 
-/// Lines of what a command prints that are kept, each counted once while it repeats.
+/// Lines of output that are kept; a repeated line counts once.
 const LINES_KEPT: usize = 200;
 
-/// Bytes of a line that are kept.
+/// Bytes kept of a line.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
-/// Bytes read at a time.
+/// Bytes per read.
 const CHUNK: usize = 16 << 10;
 
-/// How long the rest of the output is read once a command has ended: what it started may hold its pipes open.
+/// Longest read after the command ended: its children may hold the pipes open.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
-/// Variables by which a proxy or a cluster around us would lead a client elsewhere.
+/// Variables that would direct a client to a proxy or to a surrounding cluster.
 const ELSEWHERE: [&str; 8] = [
     "KUBERNETES_SERVICE_HOST",
     "KUBERNETES_SERVICE_PORT",
@@ -41,19 +41,19 @@ const ELSEWHERE: [&str; 8] = [
     "all_proxy",
 ];
 
-/// Removes what would lead a client to another server from the environment of a command.
+/// Removes variables from a command's environment that would direct a client to another server.
 pub fn only_here(command: &mut Command) {
     for name in ELSEWHERE {
         command.env_remove(name);
     }
 }
 
-/// The process group of a command that was started with `process_group(0)`.
+/// Process group of a command started with `process_group(0)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Group(Option<Pid>);
 
 impl Group {
-    /// The group that `child` leads.
+    /// Returns the group that `child` leads.
     pub fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(id.and_then(Pid::from_raw))
@@ -62,13 +62,13 @@ impl Group {
     /// Sends a signal to all processes of the group.
     pub fn signal(self, signal: Signal) {
         if let Some(group) = self.0 {
-            // Nobody left to hear it is what is wanted.
+            // An empty group is the desired state, so ESRCH is no error.
             let _ = kill_process_group(group, signal);
         }
     }
 }
 
-/// The end of what a command prints.
+/// The last lines a command printed.
 #[derive(Debug, Default)]
 pub struct Tail {
     printed: Arc<Mutex<VecDeque<Repeated>>>,
@@ -92,7 +92,7 @@ impl Repeated {
 }
 
 impl Tail {
-    /// Reads `from` to its end, and calls `each` with every line. Needs a runtime.
+    /// Reads `from` to its end and calls `each` with every line. Needs a tokio runtime.
     pub fn read(
         &mut self,
         from: impl AsyncRead + Unpin + Send + 'static,
@@ -102,10 +102,10 @@ impl Tail {
             .push(tokio::spawn(listen(from, self.printed.clone(), each)));
     }
 
-    /// The last lines, `most` of them, once the command has ended.
+    /// Returns the last lines, at most `most`, once the command has ended.
     pub async fn last(&mut self, most: usize) -> Vec<String> {
         for reader in self.readers.drain(..) {
-            // The output so far is kept, even if another process still holds the pipe.
+            // Keeps the output so far, even if another process still holds the pipe.
             let _ = timeout(LAST_OUTPUT, reader).await;
         }
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +114,7 @@ impl Tail {
     }
 }
 
-/// Reads to the end, whatever is printed: a pipe closed too early would end the command.
+/// Reads to the end even if nothing is kept: a pipe closed early would kill the command.
 async fn listen(
     mut from: impl AsyncRead + Unpin,
     printed: Arc<Mutex<VecDeque<Repeated>>>,
@@ -144,7 +144,7 @@ async fn listen(
     lines.end(&mut keep);
 }
 
-/// A line without what a terminal would obey; what is no UTF-8 is replaced.
+/// Returns a line without terminal control characters; invalid UTF-8 is replaced.
 fn shown(line: &[u8], more: u64) -> String {
     let text = String::from_utf8_lossy(line);
     let mut line = printable(text.trim_end_matches('\r')).into_owned();

@@ -1,4 +1,4 @@
-//! Prints: pure functions of scenario, trace and verdict. Nothing here decides anything.
+//! Reports: pure functions of scenario, trace and verdict. Nothing here decides anything.
 
 pub mod json;
 pub mod markdown;

@@ -1,13 +1,13 @@
-//! A server over sockets while one test is played: what both drivers in real time start and end alike.
+//! A server over sockets for the length of one test: what both real-time drivers share.
 //!
-//! It must not know which kind of client plays.
+//! It must not know which kind of client connects.
 
 use fake_apiserver::net::{Core, Edge, Listening};
 use fake_apiserver::record::Record;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A server that is served until [`Served::end`].
+/// A running server, served until [`Served::end`].
 pub(crate) struct Served {
     edge: Edge,
     stop: oneshot::Sender<()>,
@@ -16,13 +16,13 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Serves `core` where `listening` does. Needs a tokio runtime.
+    /// Serves `core` on the listener. Needs a tokio runtime.
     pub(crate) fn start(listening: Listening, core: impl Core + 'static) -> Self {
         let edge = Edge::new(core);
         let ticking = edge.clone();
         let (stop, stopping) = oneshot::channel::<()>();
         let stopping = async move {
-            // The sender gone is a stop as well.
+            // A dropped sender stops the server too.
             let _ = stopping.await;
         };
         Self {
@@ -37,7 +37,7 @@ impl Served {
         &self.edge
     }
 
-    /// Stops, and gives the trace.
+    /// Stops the server and returns the trace.
     pub(crate) async fn end(self) -> Vec<Record> {
         let records = self.edge.take_records();
         drop(self.stop);

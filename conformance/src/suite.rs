@@ -1,4 +1,4 @@
-//! Many scenarios at once: find and load them, play them in parallel, judge each, and set it against what is known.
+//! Runs many scenarios: loads them, runs them in parallel, judges each, and compares with the baseline.
 //!
 //! It prints nothing and reads no clock; the command lines do.
 
@@ -16,7 +16,7 @@ use crate::baseline::{Baseline, Known};
 use crate::client::Client;
 use crate::drive;
 
-/// What carries a scenario out.
+/// Driver of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Driver {
@@ -27,7 +27,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// The word for it on the command line.
+    /// Returns the word used on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -35,7 +35,7 @@ impl Driver {
         }
     }
 
-    /// Plays one scenario and hands back what was recorded. A run that could not begin is a harness error in the trace.
+    /// Runs one scenario and returns its trace. A run that cannot start is a harness error in the trace.
     pub fn play(self, scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Vec<Record> {
         match self {
             Self::Sim => drive::sim(scenario, client, seed).records,
@@ -56,51 +56,51 @@ impl Driver {
     }
 }
 
-/// How a set of scenarios is played.
+/// How to run a set of scenarios.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// What carries them out.
+    /// Driver of the runs.
     pub driver: Driver,
-    /// Where chance comes from.
+    /// Seed for all randomness.
     pub seed: u64,
-    /// How many at once.
+    /// Scenarios run at the same time.
     pub jobs: usize,
 }
 
-/// One scenario, played and judged.
+/// A scenario, its run and its verdict.
 #[derive(Debug, Clone)]
 pub struct Judged {
     /// The scenario.
     pub scenario: SharedScenario,
-    /// The client's name.
+    /// Name of the client.
     pub client: &'static str,
-    /// The client's version.
+    /// Version of the client.
     pub version: &'static str,
-    /// What carried it out.
+    /// Driver of the run.
     pub driver: Driver,
-    /// Where chance came from.
+    /// Seed of the run.
     pub seed: u64,
-    /// The trace.
+    /// Trace of the run.
     pub records: Vec<Record>,
-    /// What it came to.
+    /// Verdict on the run.
     pub verdict: Verdict,
-    /// The verdict against what is known.
+    /// Verdict compared with the baseline.
     pub standing: Standing,
-    /// The entry for it in the client's known failures.
+    /// Entry of the scenario in the client's known failures.
     pub known: Option<Known>,
 }
 
-/// A verdict against what is known.
+/// Verdict compared with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It passed, and nothing else was said.
+    /// Passed, and no failure is listed.
     Passed,
-    /// It failed, or failed otherwise than known.
+    /// Failed, and no failure or another outcome is listed.
     Failed,
-    /// It failed as known.
+    /// Failed as listed.
     Known,
-    /// It passed though a failure is listed.
+    /// Passed although a failure is listed.
     Stale,
 }
 
@@ -117,25 +117,25 @@ impl Standing {
     }
 }
 
-/// How many came out how.
+/// Number of scenarios per standing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// All of them.
+    /// All scenarios.
     pub scenarios: usize,
     /// Passed.
     pub passed: usize,
-    /// Failed unexpectedly.
+    /// Failed, not as listed.
     pub failed: usize,
-    /// Failed as known.
+    /// Failed as listed.
     pub known: usize,
-    /// Passed though listed as failing.
+    /// Passed although listed as failing.
     pub stale: usize,
-    /// Of the failed, those where the harness is at fault.
+    /// Of the failed, those with a harness error.
     pub harness_errors: usize,
 }
 
 impl Counts {
-    /// The counts of all of `results`.
+    /// Counts `results`.
     pub fn of(results: &[Judged]) -> Self {
         let mut counts = Self::default();
         for judged in results {
@@ -144,7 +144,7 @@ impl Counts {
         counts
     }
 
-    /// Counts one more.
+    /// Counts one result.
     pub fn add(&mut self, judged: &Judged) {
         self.scenarios += 1;
         match judged.standing {
@@ -157,7 +157,7 @@ impl Counts {
     }
 }
 
-/// Every scenario file below `<root>/scenarios`, in order of its path.
+/// Returns all scenario files below `<root>/scenarios`, sorted by path.
 ///
 /// # Errors
 /// When a folder cannot be read.
@@ -178,7 +178,7 @@ pub fn files(root: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The scenarios whose id begins with one of `prefixes`; all, if there is none.
+/// Returns the scenarios whose id begins with one of `prefixes`; all if there is none.
 pub fn select(scenarios: &[SharedScenario], prefixes: &[String]) -> Vec<SharedScenario> {
     let chosen =
         |id: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| id.starts_with(prefix.as_str()));
@@ -189,8 +189,8 @@ pub fn select(scenarios: &[SharedScenario], prefixes: &[String]) -> Vec<SharedSc
         .collect()
 }
 
-/// Plays and judges all of `scenarios`, several at a time, and hands them back in their order. `done` hears of each as
-/// it is judged, from the thread that did it.
+/// Runs and judges `scenarios` in parallel and returns them in their order. Calls `done` for each as it is judged, on
+/// the worker's thread.
 pub fn run(
     scenarios: &[SharedScenario],
     client: &dyn Client,
@@ -221,7 +221,7 @@ pub fn run(
     results.into_iter().map(|(_, judged)| judged).collect()
 }
 
-/// Plays and judges one scenario.
+/// Runs and judges one scenario.
 pub fn one(scenario: &SharedScenario, client: &dyn Client, plan: Plan, baseline: &Baseline) -> Judged {
     let records = plan.driver.play(scenario, client, plan.seed);
     let verdict = judge(scenario, &records);

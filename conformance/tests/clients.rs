@@ -1,4 +1,4 @@
-//! Clients that misbehave as clients, not as watchers: whatever they do, the run comes to an end and says why.
+//! Clients that panic, spin, end or report nothing: each run ends, and its trace has the reason.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -21,7 +21,7 @@ use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use rstest::rstest;
 
-/// Writes reports down; over when the client is gone or has said enough.
+/// Records reports; finished when the client ends or after enough reports.
 #[derive(Default)]
 struct Listener {
     records: Vec<Record>,
@@ -81,7 +81,7 @@ enum Habit {
     PanicsLater,
     Spins,
     Chatters,
-    SaysNothing,
+    Silent,
 }
 
 impl Client for Habit {
@@ -106,7 +106,7 @@ impl Client for Habit {
             })
             .boxed(),
             Self::Chatters => stream::repeat_with(|| Report::Apply(object())).boxed(),
-            Self::SaysNothing => stream::pending().boxed(),
+            Self::Silent => stream::pending().boxed(),
         }
     }
 }
@@ -166,7 +166,7 @@ fn reported(run: &Run) -> Vec<String> {
 #[case(Habit::PanicsAtStart, &["crashed: at the start", "stop"])]
 #[case(Habit::PanicsLater, &["init", "crashed: on the way", "stop"])]
 #[case(Habit::Spins, &["crashed: spins: polled 300000 times while no time passed", "stop"])]
-#[case(Habit::SaysNothing, &["harness: the run took more than 604800 s"])]
+#[case(Habit::Silent, &["harness: the run took more than 604800 s"])]
 fn a_run_always_ends(#[case] habit: Habit, #[case] expected: &[&str]) {
     assert_eq!(
         reported(&sim_against(Listener::default(), &scenario(0), &habit, 1)),

@@ -1,4 +1,4 @@
-//! TLS as clients meet it: who is let in by what its kubeconfig says, and what a listener refuses to do.
+//! TLS as clients see it: which credentials of a kubeconfig are accepted, and which listener settings are rejected.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test may fail it")]
 
@@ -38,13 +38,13 @@ fn options() -> ServeOptions {
     }
 }
 
-/// Serves an empty cluster to those with the token or a certificate, for as long as the runtime lives.
+/// Serves an empty cluster, with token and client certificate, while the runtime lives.
 async fn serving(options: ServeOptions) -> (Listening, Edge) {
     let server = Server::standalone(ServerSettings::default(), 0).with_access(access());
     (options.bind().await.unwrap(), Edge::new(server))
 }
 
-/// What a client that reads the kubeconfig gets for a list of namespaces.
+/// Returns the result of listing namespaces with a kubeconfig.
 async fn asked_with(kubeconfig: &str) -> String {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
@@ -154,7 +154,7 @@ async fn beyond_this_machine_takes_tls_and_a_token(
             assert_eq!(listening.address().ip(), address.ip());
         }
         Err(ServeError::NotLoopback(_)) => assert!(!allowed),
-        // A machine without IPv6 has no ::1.
+        // A host without IPv6 has no ::1.
         Err(ServeError::Bind(..)) => assert!(address.is_ipv6()),
         Err(error) => panic!("{error}"),
     }
@@ -171,10 +171,10 @@ async fn what_is_no_host_name_gets_no_certificate() {
     }
     .bind()
     .await;
-    let said = bound.unwrap_err().to_string();
+    let message = bound.unwrap_err().to_string();
     assert!(
-        said.starts_with("\"ex\u{e4}mple\" is no name of a server"),
-        "{said}"
+        message.starts_with("\"ex\u{e4}mple\" is no name of a server"),
+        "{message}"
     );
 }
 

@@ -22,15 +22,15 @@ use crate::server::Server;
 #[derive(Debug)]
 pub struct Client {
     child: Child,
-    said: Lines,
-    complained: Lines,
+    lines: Lines,
+    errors: Lines,
     /// Index of the first line after the last match.
     next: usize,
 }
 
 /// A report of a client about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'a> {
+pub enum ClientEvent<'a> {
     /// The initial list is complete.
     Synced,
     /// An object was added, with this value.
@@ -47,9 +47,9 @@ impl Client {
     /// # Panics
     ///
     /// As [`Client::expect`].
-    pub fn expect_times(&mut self, times: usize, told: Told<'_>) {
+    pub fn expect_times(&mut self, times: usize, event: ClientEvent<'_>) {
         for _ in 0..times {
-            self.expect(told);
+            self.expect(event);
         }
     }
 
@@ -67,12 +67,12 @@ impl Client {
         let mut child = program
             .spawn()
             .unwrap_or_else(|error| panic!("{program:?} does not start: {error}"));
-        let said = Lines::of(child.stdout.take().expect("piped above"));
-        let complained = Lines::of(child.stderr.take().expect("piped above"));
+        let lines = Lines::of(child.stdout.take().expect("piped above"));
+        let errors = Lines::of(child.stderr.take().expect("piped above"));
         Self {
             child,
-            said,
-            complained,
+            lines,
+            errors,
             next: 0,
         }
     }
@@ -82,16 +82,16 @@ impl Client {
     /// # Panics
     ///
     /// If the client ends or the timeout expires; the message has the lines printed instead.
-    pub fn expect(&mut self, told: Told<'_>) {
-        let found = self.said.find(self.next, |line| told.is(line).then_some(()));
+    pub fn expect(&mut self, event: ClientEvent<'_>) {
+        let found = self.lines.find(self.next, |line| event.is(line).then_some(()));
         match found {
             Ok((number, ())) => self.next = number + 1,
-            Err(instead) => panic!("waited for {told:?}, and the client said {instead:#?}"),
+            Err(instead) => panic!("waited for {event:?}, and the client printed {instead:#?}"),
         }
     }
 }
 
-impl Told<'_> {
+impl ClientEvent<'_> {
     fn is(self, line: &str) -> bool {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             return false;
@@ -117,7 +117,7 @@ impl Drop for Client {
         drop(self.child.kill());
         drop(self.child.wait());
         if std::thread::panicking() {
-            eprintln!("the client complained: {:#?}", self.complained.since(0));
+            eprintln!("the client's standard error: {:#?}", self.errors.since(0));
         }
     }
 }

@@ -130,10 +130,10 @@ impl Server {
     ///
     /// If the signal cannot be sent.
     pub fn stop(&mut self) -> Option<i32> {
-        let told = Command::new("kill")
+        let signalled = Command::new("kill")
             .args(["-TERM", &self.pid().to_string()])
             .status();
-        assert!(told.expect("kill runs").success(), "it is there");
+        assert!(signalled.expect("kill runs").success(), "it is there");
         self.child.wait().expect("it is a child").code()
     }
 

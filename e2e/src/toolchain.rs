@@ -300,6 +300,6 @@ pub(crate) fn run(what: &str, command: &mut Command) -> Result<Output, Missing> 
         return Ok(output);
     }
     // Test runners report on standard output.
-    let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    Err(format!("{what} failed: {}", said.join("\n").trim()))
+    let outputs = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    Err(format!("{what} failed: {}", outputs.join("\n").trim()))
 }

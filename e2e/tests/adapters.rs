@@ -36,11 +36,11 @@ fn a_client_does_what_is_known_of_it(#[case] name: &str) {
         .args(command)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success(),
-        "{said}{}",
+        "{printed}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(said.contains("known failure"), "{said}");
+    assert!(printed.contains("known failure"), "{printed}");
 }

@@ -68,9 +68,9 @@ fn a_report_is_read_in_a_browser() {
     let html = draw("report.html", &[&one, &two]);
     let wide = draw("wide.html", &[&one, &two].repeat(6));
     let output = browser.arg(&html).arg(&wide).arg(&folder).output().unwrap();
-    let said = printed(&output);
-    assert!(output.status.success(), "{said}");
-    assert_eq!(said.matches("ok ").count(), 13, "{said}");
+    let text = printed(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.matches("ok ").count(), 13, "{text}");
 }
 
 #[test]

@@ -24,10 +24,10 @@ pub fn body(bytes: &[u8]) {
     let Some((length, body)) = chunks::of(bytes) else {
         return;
     };
-    let whole = Told::of(body, body.len().max(1));
+    let whole = Decoded::of(body, body.len().max(1));
     assert_eq!(
         whole,
-        Told::of(body, length),
+        Decoded::of(body, length),
         "as one chunk, and as chunks of {length}"
     );
 
@@ -44,27 +44,27 @@ pub fn body(bytes: &[u8]) {
 }
 
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Decoded {
     items: Vec<Value>,
     ends: usize,
     complaints: Vec<String>,
 }
 
-impl Told {
+impl Decoded {
     fn of(body: &[u8], length: usize) -> Self {
         let (codec, mut kinds) = (Codec::<Value>::typed(Prune::nothing()), Kinds::new());
         let mut decoder = ListDecoder::new(1 << 20);
-        let mut told = Self {
+        let mut decoded = Self {
             items: Vec::new(),
             ends: 0,
             complaints: Vec::new(),
         };
         for chunk in body.chunks(length) {
             decoder.push(chunk.to_vec().into());
-            while decoder.next(&codec, &mut kinds, |answer| told.take(answer)) {}
+            while decoder.next(&codec, &mut kinds, |answer| decoded.take(answer)) {}
         }
-        decoder.finish(&mut kinds, |answer| told.take(answer));
-        told
+        decoder.finish(&mut kinds, |answer| decoded.take(answer));
+        decoded
     }
 
     fn take(&mut self, answer: Answer<'_, Value>) {

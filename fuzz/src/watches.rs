@@ -23,10 +23,10 @@ pub fn body(bytes: &[u8]) {
     let Some((length, body)) = chunks::of(bytes) else {
         return;
     };
-    let whole = Told::of(body, body.len().max(1), Prune::nothing());
+    let whole = Decoded::of(body, body.len().max(1), Prune::nothing());
     assert_eq!(
         whole,
-        Told::of(body, length, Prune::nothing()),
+        Decoded::of(body, length, Prune::nothing()),
         "as one chunk, and as chunks of {length}"
     );
 
@@ -41,12 +41,12 @@ pub fn body(bytes: &[u8]) {
     if is_read_to_the_end {
         let mut rest = expected.iter();
         for object in &whole.objects {
-            assert!(rest.any(|other| other == object), "{object} is told, and was not sent");
+            assert!(rest.any(|other| other == object), "{object} is decoded, and was not sent");
         }
     }
     if whole.complaints.is_empty() {
-        assert_eq!(whole.objects.len(), expected.len(), "sent and not told");
-        let pruned = Told::of(body, length, Prune::nothing().field("metadata.managedFields"));
+        assert_eq!(whole.objects.len(), expected.len(), "sent and not decoded");
+        let pruned = Decoded::of(body, length, Prune::nothing().field("metadata.managedFields"));
         for object in &mut expected {
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 metadata.remove("managedFields");
@@ -57,18 +57,18 @@ pub fn body(bytes: &[u8]) {
 }
 
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Decoded {
     objects: Vec<Value>,
     others: Vec<String>,
     complaints: Vec<String>,
     torn: usize,
 }
 
-impl Told {
+impl Decoded {
     fn of(body: &[u8], length: usize, prune: Prune) -> Self {
         let (codec, mut kinds) = (Codec::<Value>::typed(prune), Kinds::new());
         let mut decoder = WatchDecoder::new(1 << 20);
-        let mut told = Self {
+        let mut decoded = Self {
             objects: Vec::new(),
             others: Vec::new(),
             complaints: Vec::new(),
@@ -76,10 +76,10 @@ impl Told {
         };
         for chunk in body.chunks(length) {
             decoder.push(chunk.to_vec().into());
-            while decoder.next(&codec, &mut kinds, |answer| told.take(answer)) {}
+            while decoder.next(&codec, &mut kinds, |answer| decoded.take(answer)) {}
         }
-        told.torn = decoder.finish(&codec, &mut kinds, |answer| told.take(answer));
-        told
+        decoded.torn = decoder.finish(&codec, &mut kinds, |answer| decoded.take(answer));
+        decoded
     }
 
     fn take(&mut self, answer: Answer<'_, Value>) {

@@ -127,7 +127,7 @@ impl Crowd {
 /// The wire judge, fed like in a running server.
 struct Ear {
     judge: WireJudge,
-    heard: u64,
+    next_seq: u64,
     violations: Vec<Violation>,
 }
 
@@ -135,17 +135,17 @@ impl Ear {
     fn new() -> Self {
         Self {
             judge: WireJudge::new(Loops::Many),
-            heard: 0,
+            next_seq: 0,
             violations: Vec::new(),
         }
     }
 
     fn hear(&mut self, edge: &Edge) {
         let now = edge.elapsed();
-        edge.read_records(self.heard, |records| {
+        edge.read_records(self.next_seq, |records| {
             for record in records {
-                assert!(record.seq >= self.heard, "no record is heard twice");
-                self.heard = record.seq + 1;
+                assert!(record.seq >= self.next_seq, "no record is heard twice");
+                self.next_seq = record.seq + 1;
                 self.violations.extend(self.judge.take(record));
             }
         });

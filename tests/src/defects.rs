@@ -20,7 +20,7 @@ mod one_client;
 mod stories;
 mod tasks;
 
-use self::stories::{STORIES, Told};
+use self::stories::{Check, STORIES};
 
 /// A defect in the list.
 #[derive(Debug, Clone, Deserialize)]
@@ -116,8 +116,8 @@ pub fn wrong(seen: &[Seen]) -> Vec<String> {
         }
         let fails = shown.iter().any(|shown| shown.kube_runtime.is_some());
         match (&defect.gone, &defect.became) {
-            (None, None) if !fails => wrong.push(format!("{id}: nothing shows it: kube-runtime passes")),
-            (Some(_), None) if fails => wrong.push(format!("{id}: said to be gone, but kube-runtime fails")),
+            (None, None) if !fails => wrong.push(format!("{id}: no failure shows it: kube-runtime passes")),
+            (Some(_), None) if fails => wrong.push(format!("{id}: listed as gone, but kube-runtime fails")),
             (None, Some(_)) => wrong.push(format!("{id}: became another, but is not gone")),
             (None, None) | (Some(_), None | Some(_)) => {}
         }
@@ -215,9 +215,9 @@ fn by_scenario(id: &str) -> Shown {
 fn by_story(name: &str) -> Shown {
     let story = STORIES.iter().find(|story| story.name == name);
     let story = story.unwrap_or_else(|| panic!("the list of defects names a story that is none: {name}"));
-    let (kube_runtime, ours) = match story.told {
-        Told::OfClients(told) => (told(&KubeRuntime), told(&WatcherClient)),
-        Told::OfEach { kube_runtime, ours } => (kube_runtime(), ours()),
+    let (kube_runtime, ours) = match story.check {
+        Check::OfClients(check) => (check(&KubeRuntime), check(&WatcherClient)),
+        Check::OfEach { kube_runtime, ours } => (kube_runtime(), ours()),
     };
     Shown {
         by: name.to_owned(),

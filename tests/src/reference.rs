@@ -115,7 +115,7 @@ struct Run {
     /// Lists aborted since the last complete one.
     aborted: u32,
     /// When a list, an event or a bookmark last confirmed the server's version.
-    heard: tokio::time::Instant,
+    last_received: tokio::time::Instant,
     /// Delay before the next step, after all reports are delivered.
     pause: Option<Duration>,
     over: bool,
@@ -140,7 +140,7 @@ impl Run {
             failures: 0,
             starts: 0,
             aborted: 0,
-            heard: watch::now(),
+            last_received: watch::now(),
             pause: None,
             over: false,
             known: BTreeMap::new(),

@@ -68,6 +68,6 @@ pub fn known_failures(client: &str) -> Baseline {
 }
 
 /// Returns true if this file of the repository contains this word.
-pub fn says(file: &str, word: &str) -> bool {
+pub fn contains_word(file: &str, word: &str) -> bool {
     std::fs::read_to_string(root().join(file)).is_ok_and(|text| text.contains(word))
 }

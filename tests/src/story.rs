@@ -68,7 +68,7 @@ pub fn story(records: &[Record]) -> String {
             What::Bound { name, value, .. } => (Lane::Script, format!("${name} = {value}")),
             What::ScriptDone => (Lane::Script, "done".to_owned()),
             What::RunEnded(how) => (Lane::Script, over(how)),
-            What::Reported(report) => (Lane::Reports, said(report)),
+            What::Reported(report) => (Lane::Reports, report_line(report)),
             What::Connected { .. }
             | What::Disconnected { .. }
             | What::StopRequested
@@ -148,7 +148,7 @@ fn end(how: Ending, by: Side) -> String {
 }
 
 /// Formats a report without its error message, which depends on the transport.
-fn said(report: &Report) -> String {
+fn report_line(report: &Report) -> String {
     match report {
         Report::Init | Report::InitDone | Report::Ended | Report::Crashed { .. } => report.word().to_owned(),
         Report::InitApply(object) | Report::Apply(object) | Report::Delete(object) => {

@@ -46,8 +46,8 @@ fn s1_no_path_leads_past_authorization() {
 #[case::column("column of filters within filters", 200)]
 fn s2_depth_and_growth_are_refused(#[case] name: &str, #[case] status: u16) {
     let answer = answered(name);
-    let told: String = answer.text().chars().take(300).collect();
-    assert_eq!(answer.status, status, "{told}");
+    let excerpt: String = answer.text().chars().take(300).collect();
+    assert_eq!(answer.status, status, "{excerpt}");
 }
 
 /// S2: a body is read only up to its limit.
@@ -89,8 +89,8 @@ fn s2_a_body_beyond_the_limit_is_too_large() {
 #[case("items of a list that is a map", 201)]
 fn s5_costs_are_linear(#[case] name: &str, #[case] status: u16) {
     let answer = answered(name);
-    let told: String = answer.text().chars().take(300).collect();
-    assert_eq!(answer.status, status, "{told}");
+    let excerpt: String = answer.text().chars().take(300).collect();
+    assert_eq!(answer.status, status, "{excerpt}");
     assert!(
         answer.body.len() <= 4 * BODY_BYTES_MAX,
         "{} bytes",

@@ -46,7 +46,7 @@ fn check_reports_every_error(
     #[case] scenario: String,
     #[case] arguments: &[&str],
     #[case] code: i32,
-    #[case] said: &str,
+    #[case] message: &str,
 ) {
     let folder = folder(&format!("check-{name}"), &[("claim.yaml", &scenario)]);
     let arguments = [&["check"], arguments].concat();
@@ -54,7 +54,7 @@ fn check_reports_every_error(
         let ended = ended("fake-apiserver", &arguments, &[&path]);
         let printed = text(&ended.stdout);
         assert_eq!(ended.status.code(), Some(code), "{printed}");
-        assert!(printed.contains(said), "no {said:?} in\n{printed}");
+        assert!(printed.contains(message), "no {message:?} in\n{printed}");
     }
 }
 
@@ -78,7 +78,7 @@ fn check_prints_a_record_a_file() {
 #[case::text("text", "1 file has mistakes")]
 #[case::json("json", "\"outcome\":\"invalid_file\"")]
 #[case::junit("junit", "type=\"invalid_file\"")]
-fn a_bad_file_does_not_stop_the_rest(#[case] format: &str, #[case] said: &str) {
+fn a_bad_file_does_not_stop_the_rest(#[case] format: &str, #[case] message: &str) {
     let folder = folder(
         &format!("run-{format}"),
         &[("bad.yaml", BAD), ("good.yaml", GOOD)],
@@ -92,7 +92,7 @@ fn a_bad_file_does_not_stop_the_rest(#[case] format: &str, #[case] said: &str) {
         .unwrap();
     let (printed, complaints) = (text(&ended.stdout), text(&ended.stderr));
     assert_eq!(ended.status.code(), Some(2), "{printed}");
-    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
     assert!(
         printed.contains("good"),
         "the other one was not played:\n{printed}"

@@ -232,7 +232,7 @@ fn used_with(scenario: &str) -> Value {
 #[rstest]
 #[case::passes("adapter-watcher", SHORT, Some(0), "1 pass")]
 #[case::fails("adapter-kube-runtime", FAILED, Some(1), "exit 1")]
-fn github(#[case] adapter: &str, #[case] scenario: &str, #[case] code: Option<i32>, #[case] said: &str) {
+fn github(#[case] adapter: &str, #[case] scenario: &str, #[case] code: Option<i32>, #[case] message: &str) {
     let author = Author::new(adapter, adapter);
     let output = act(&author, &used_with(scenario));
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -242,7 +242,7 @@ fn github(#[case] adapter: &str, #[case] scenario: &str, #[case] code: Option<i3
         "{printed}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(printed.contains(said), "{printed}");
+    assert!(printed.contains(message), "{printed}");
     assert!(
         printed.contains("requirements of edition 2026.1 kept"),
         "{printed}"
@@ -287,8 +287,8 @@ fn the_page_has_the_inputs_of_the_action() {
                 Some("") => " |".to_owned(),
                 Some(default) => format!(" `{default}` |"),
             };
-            let says = input["description"].as_str().expect("an input is described");
-            format!("| `{name}` |{default} {says} |\n")
+            let description = input["description"].as_str().expect("an input is described");
+            format!("| `{name}` |{default} {description} |\n")
         })
         .collect();
     let page = text("docs/ci.md");

@@ -84,8 +84,8 @@ fn play_points_at_the_error_in_a_file() {
     assert_eq!(ended.status.code(), Some(2), "{}", text_of(&ended.stderr));
     assert_eq!(text_of(&ended.stdout), "");
     let place = format!("{}:6:5", file.display());
-    let said = text_of(&ended.stderr);
-    assert!(said.contains(&place), "no {place} in\n{said}");
+    let message = text_of(&ended.stderr);
+    assert!(message.contains(&place), "no {place} in\n{message}");
 }
 
 /// Writes a scenario with an error in line 6, column 5.
@@ -126,11 +126,11 @@ fn json_is_a_record_a_scenario_and_a_footer() {
         .collect();
     assert_eq!(count("scenarios"), Some(ids.len() as u64));
     assert_eq!(count("passed"), Some(ids.len() as u64));
-    let told: Vec<&str> = lines
+    let played: Vec<&str> = lines
         .iter()
         .map(|line| line.get("id").and_then(Value::as_str).unwrap())
         .collect();
-    assert_eq!(told, ids);
+    assert_eq!(played, ids);
     for line in &lines {
         for (key, value) in [
             ("client", "watcher"),
@@ -164,13 +164,13 @@ fn json_is_a_record_a_scenario_and_a_footer() {
 fn failures_have_a_message_and_an_exit_code(
     #[case] arguments: &[&str],
     #[case] code: i32,
-    #[case] said: &str,
+    #[case] message: &str,
 ) {
     let ended = scenarios(arguments);
     assert_eq!(ended.status.code(), Some(code));
     assert_eq!(text_of(&ended.stdout), "");
-    let told = text_of(&ended.stderr);
-    assert!(told.contains(said), "no {said:?} in\n{told}");
+    let errors = text_of(&ended.stderr);
+    assert!(errors.contains(message), "no {message:?} in\n{errors}");
 }
 
 #[test]

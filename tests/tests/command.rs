@@ -112,8 +112,8 @@ fn a_kubeconfig_that_exists_is_refused_and_stays_as_it_was() {
     for taken in [file.as_path(), &link, Path::new("/dev/full")] {
         let ended = serve().arg("--kubeconfig").arg(taken).output().unwrap();
         assert_eq!(ended.status.code(), Some(2), "{}", stderr_of(&ended));
-        let said = stderr_of(&ended);
-        assert!(said.contains("exists and is never overwritten"), "{said}");
+        let log = stderr_of(&ended);
+        assert!(log.contains("exists and is never overwritten"), "{log}");
     }
     assert_eq!(
         std::fs::read_to_string(&file).unwrap(),
@@ -169,11 +169,11 @@ fn no_state_is_written_through_a_link() {
     let mut serving = Serving::start(serve().env("XDG_RUNTIME_DIR", &runtime));
     let mut stderr = serving.stderr();
     assert!(serving.signal("-TERM").success());
-    let mut said = String::new();
-    stderr.read_to_string(&mut said).unwrap();
+    let mut log = String::new();
+    stderr.read_to_string(&mut log).unwrap();
     assert!(
-        said.contains("ctl cannot find this server") && said.contains("is not a directory"),
-        "{said}"
+        log.contains("ctl cannot find this server") && log.contains("is not a directory"),
+        "{log}"
     );
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
@@ -228,10 +228,10 @@ fn a_closed_standard_output_does_not_end_the_server() {
         .unwrap();
     let mut child = child;
     drop(child.stdout.take());
-    let mut said = String::new();
+    let mut log = String::new();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
-    while !said.contains("control API at") {
-        assert!(errors.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+    while !log.contains("control API at") {
+        assert!(errors.read_line(&mut log).unwrap() > 0, "it ended: {log}");
     }
     kill("-TERM", child.id());
     assert!(child.wait().unwrap().success());
@@ -250,10 +250,10 @@ fn requests_cannot_forge_lines_of_the_log() {
             .starts_with("HTTP/1.1 200")
     );
     assert!(serving.signal("-TERM").success());
-    let mut said = String::new();
-    stderr.read_to_string(&mut said).unwrap();
-    assert!(said.contains(r"x=\n0.000s server < forged&y=\u{1b}[2J"), "{said}");
-    assert!(!said.contains(['\x1b', '\u{9b}']), "{said:?}");
+    let mut log = String::new();
+    stderr.read_to_string(&mut log).unwrap();
+    assert!(log.contains(r"x=\n0.000s server < forged&y=\u{1b}[2J"), "{log}");
+    assert!(!log.contains(['\x1b', '\u{9b}']), "{log:?}");
 }
 
 // ---- Tokens
@@ -282,10 +282,10 @@ fn a_token_need_not_be_on_the_command_line(#[case] from_file: bool) {
 #[case::no_such_file(&["--token-file", "/no/such/file"], "/no/such/file")]
 #[case::limited_alone(&["--limited-token", "x"], "--limited-token needs --token")]
 #[case::empty(&["--token", ""], "must be visible ASCII")]
-fn tokens_that_cannot_work_are_refused(#[case] arguments: &[&str], #[case] said: &str) {
+fn tokens_that_cannot_work_are_refused(#[case] arguments: &[&str], #[case] log: &str) {
     let ended = serve().args(arguments).output().unwrap();
     assert_eq!(ended.status.code(), Some(2));
-    assert!(stderr_of(&ended).contains(said), "{}", stderr_of(&ended));
+    assert!(stderr_of(&ended).contains(log), "{}", stderr_of(&ended));
 }
 
 // ---- A command under test
@@ -329,9 +329,9 @@ fn a_hangup_ends_the_command_too() {
         .spawn()
         .unwrap();
     let mut errors = BufReader::new(running.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("command | started") {
-        assert!(errors.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+    let mut log = String::new();
+    while !log.contains("command | started") {
+        assert!(errors.read_line(&mut log).unwrap() > 0, "it ended: {log}");
     }
     while !facts.exists() {
         std::thread::yield_now();

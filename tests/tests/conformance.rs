@@ -178,7 +178,7 @@ fn is_by_chance(test: &Value) -> bool {
     3,
     "closed its standard output before `stop`"
 )]
-fn a_broken_adapter_gets_a_specific_error(#[case] script: &str, #[case] code: i32, #[case] said: &str) {
+fn a_broken_adapter_gets_a_specific_error(#[case] script: &str, #[case] code: i32, #[case] message: &str) {
     let hello = format!("hello() {{ echo '{}'; }}; ", HELLO.replace("CAPS", "'\"$1\"'"));
     let arguments = [
         SHORT,
@@ -194,7 +194,7 @@ fn a_broken_adapter_gets_a_specific_error(#[case] script: &str, #[case] code: i3
     let output = conformance(&arguments, &["sh", "-c", &format!("{hello}{script}")]);
     let printed = printed(&output);
     assert_eq!(output.status.code(), Some(code), "{printed}");
-    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
     // Only the client's own behaviour is attributed to it.
     assert_eq!(
         printed.contains("adapter-error"),
@@ -275,12 +275,12 @@ fn a_correct_adapter_passes_the_check(#[case] adapter: &str) {
 )]
 #[case::goes_on_in_a_pause(r#"sed -u 's/"events":1/"events":9/' | W"#, "an event was printed in a pause")]
 #[case::ends_at_once(r#"W | sed -u '/"ev":"init-done"/a {"ev":"end"}'"#, "`end`")]
-fn adapter_errors_are_specific(#[case] script: &str, #[case] said: &str) {
+fn adapter_errors_are_specific(#[case] script: &str, #[case] message: &str) {
     let output = check_adapter(&["sh", "-c", &script.replace('W', &watcher())]);
     assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
     assert!(
-        printed(&output).contains(said),
-        "no {said:?} in\n{}",
+        printed(&output).contains(message),
+        "no {message:?} in\n{}",
         printed(&output)
     );
 }
@@ -325,22 +325,28 @@ fn known_failures_are_expected_and_stale_ones_are_not() {
         (output.status.code(), printed(&output))
     };
     entry(SHORT, "crash");
-    let (code, said) = run(&["sh", "-c", &dies]);
-    assert!(code == Some(0) && said.contains("1 known-failure"), "{said}");
-    let (code, said) = run(&[&watcher()]);
-    assert!(code == Some(5) && said.contains("remove the entry"), "{said}");
-    entry(SHORT, "hang");
-    let (code, said) = run(&["sh", "-c", &dies]);
-    assert!(code == Some(1), "{said}");
-    entry("gone/no-such-scenario", "fail");
-    let (code, said) = run(&[&watcher()]);
+    let (code, message) = run(&["sh", "-c", &dies]);
     assert!(
-        code == Some(5) && said.contains("there is no scenario gone/no-such-scenario"),
-        "{said}"
+        code == Some(0) && message.contains("1 known-failure"),
+        "{message}"
+    );
+    let (code, message) = run(&[&watcher()]);
+    assert!(
+        code == Some(5) && message.contains("remove the entry"),
+        "{message}"
+    );
+    entry(SHORT, "hang");
+    let (code, message) = run(&["sh", "-c", &dies]);
+    assert!(code == Some(1), "{message}");
+    entry("gone/no-such-scenario", "fail");
+    let (code, message) = run(&[&watcher()]);
+    assert!(
+        code == Some(5) && message.contains("there is no scenario gone/no-such-scenario"),
+        "{message}"
     );
     entry(SHORT, "pass");
-    let (code, said) = run(&[&watcher()]);
-    assert!(code == Some(2) && said.contains("known.yaml:1:"), "{said}");
+    let (code, message) = run(&[&watcher()]);
+    assert!(code == Some(2) && message.contains("known.yaml:1:"), "{message}");
 }
 
 #[test]
@@ -426,13 +432,16 @@ fn rejudged_evidence_gives_the_same_verdict() {
             .unwrap()
     };
     let output = recheck();
-    let said = printed(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("6 attempts, 0 with another verdict"), "{said}");
+    let message = printed(&output);
+    assert_eq!(output.status.code(), Some(0), "{message}");
+    assert!(
+        message.contains("6 attempts, 0 with another verdict"),
+        "{message}"
+    );
     for outcome in ["pass", "crash", "hang", "adapter-error, nothing to judge"] {
         assert!(
-            said.contains(&format!("   {outcome}\n")),
-            "no {outcome} in\n{said}"
+            message.contains(&format!("   {outcome}\n")),
+            "no {outcome} in\n{message}"
         );
     }
     let attempt = kept.join("dies").join(SHORT).join("attempt-1/attempt.json");
@@ -473,14 +482,14 @@ fn an_edition_counts_what_it_has() {
     let output = run(&[]);
     assert_eq!(output.status.code(), Some(1), "{}", printed(&output));
     let output = run(&["--edition", "2026.1", "--strict", "--retries", "3"]);
-    let said = printed(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let message = printed(&output);
+    assert_eq!(output.status.code(), Some(0), "{message}");
     for words in [
         "edition 2026.1 (sha256 ",
         "bookmark/newer   not scored, fail: ",
         "of these: 1 not-scored",
     ] {
-        assert!(said.contains(words), "no {words} in\n{said}");
+        assert!(message.contains(words), "no {words} in\n{message}");
     }
     let output = run(&["bookmark/", "--edition", "latest"]);
     assert_eq!(

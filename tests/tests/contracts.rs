@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use adapter_kube_client::KubeClient;
 use conformance::client::{Client, Start};
-use conformance::coverage::{self, Said};
+use conformance::coverage::{self, Compliance};
 use conformance::suite::{self, Driver, Plan};
 use fake_apiserver::report::{Report, ReportedObject};
 use fake_apiserver::scenario::Contract;
@@ -186,7 +186,9 @@ fn each_is_failed_by_its_mistake() {
         assert!(!verdict.passed(), "{id} passes with {mistake:?}");
         assert!(verdict.breaks(requirement), "{id}: {verdict:?}");
         let covered = coverage::of_caching_clients(std::slice::from_ref(&judged));
-        let charged = covered.iter().any(|one| matches!(one.said, Said::Broken(_)));
+        let charged = covered
+            .iter()
+            .any(|one| matches!(one.compliance, Compliance::Broken(_)));
         assert!(!charged, "{id}: a caching client is charged with it");
     }
 }

@@ -253,8 +253,8 @@ fn a_controller_reconciles_after_a_child_was_deleted_between_watches() {
         let child = world.create_owned("child", &owner).await;
         let (children, writer) = reflector::store();
         // Errors reported by a watcher whose watch expired: the deletion was between two watches.
-        let (events, heard) = unbounded();
-        let owned = heard.map(Ok).deltas(writer).touched_objects();
+        let (events, received) = unbounded();
+        let owned = received.map(Ok).deltas(writer).touched_objects();
         let mut names = Names::new();
         // The owner itself is not watched: only the child can trigger its reconciliation.
         let (reader, mut owners) = kube_reflector::store();

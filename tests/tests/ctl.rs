@@ -27,17 +27,17 @@ impl Serving {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = String::new();
+        let mut message = String::new();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
-        while !said.contains("control API at") {
-            said.clear();
+        while !message.contains("control API at") {
+            message.clear();
             assert!(
-                errors.read_line(&mut said).unwrap() > 0,
+                errors.read_line(&mut message).unwrap() > 0,
                 "it ended before it served"
             );
         }
         let address = |after: &str| {
-            let rest = said.split(after).nth(1).unwrap();
+            let rest = message.split(after).nth(1).unwrap();
             let end = rest.find([',', ';']).unwrap();
             rest[..end].trim().to_owned()
         };
@@ -235,10 +235,10 @@ fn a_test_waits_for_what_was_sent_and_not_for_time() {
         r#"{"when": {"watch": "next"}, "timeout": "1ms"}"#,
     );
     assert_eq!(status, 504);
-    let said = late["error"].as_str().unwrap();
+    let message = late["error"].as_str().unwrap();
     assert!(
-        said.starts_with("waited 1 ms for the next WATCH; the last request was: "),
-        "{said}"
+        message.starts_with("waited 1 ms for the next WATCH; the last request was: "),
+        "{message}"
     );
 }
 
@@ -291,7 +291,7 @@ fn a_reset_brings_back_the_objects_the_server_began_with() {
     ]);
     serving.steer(&["fail", "500", "--times", "9"]);
     serving.steer(&["reset"]);
-    let told: Vec<String> = events
+    let received: Vec<String> = events
         .by_ref()
         .take(4)
         .map(|line| {
@@ -300,7 +300,10 @@ fn a_reset_brings_back_the_objects_the_server_began_with() {
             format!("{word} {}", event["object"]["metadata"]["name"].as_str().unwrap())
         })
         .collect();
-    assert_eq!(told, ["ADDED new", "DELETED lost", "DELETED new", "ADDED lost"]);
+    assert_eq!(
+        received,
+        ["ADDED new", "DELETED lost", "DELETED new", "ADDED lost"]
+    );
     let list = serving.get("/api/v1/configmaps");
     assert!(list.starts_with("HTTP/1.1 200"), "the rule is gone: {list}");
     assert!(
@@ -356,13 +359,13 @@ fn invalid_input_gets_a_specific_error(
     #[case] path: &str,
     #[case] body: &str,
     #[case] code: u16,
-    #[case] said: &str,
+    #[case] message: &str,
 ) {
     let serving = Serving::start(&[]);
     let (status, answer) = serving.control(method, path, body);
     let error = answer["error"].as_str().unwrap_or_default();
     assert_eq!(status, code, "{answer}");
-    assert!(error.contains(said), "no {said:?} in {error:?}");
+    assert!(error.contains(message), "no {message:?} in {error:?}");
 }
 
 #[test]
@@ -392,8 +395,8 @@ fn every_error_in_the_objects_has_a_position() {
         .output()
         .unwrap();
     assert_eq!(ended.status.code(), Some(2));
-    let said = text(&ended.stderr).replace(&file.display().to_string(), "objects.yaml");
-    insta::assert_snapshot!(said, @r#"
+    let message = text(&ended.stderr).replace(&file.display().to_string(), "objects.yaml");
+    insta::assert_snapshot!(message, @r#"
     objects.yaml:2:11: unclosed bracket '{' at line 2, column 11
     objects.yaml:4:1: "Nothing" of "v1" is not served
     objects.yaml:7:1: a Pod has no metadata.name

@@ -16,11 +16,11 @@ const SEED: u64 = 7;
 #[case::kube_runtime(&KubeRuntime)]
 fn same_seed_same_bytes(#[case] client: &dyn Client) {
     let scenarios = repository::scenarios();
-    let told = parallel::map(&scenarios, |scenario| {
+    let transcripts = parallel::map(&scenarios, |scenario| {
         [records(scenario, client), records(scenario, client)]
     });
     let mut different = String::new();
-    for (scenario, [first, second]) in scenarios.iter().zip(told) {
+    for (scenario, [first, second]) in scenarios.iter().zip(transcripts) {
         if first != second {
             let diff = TextDiff::from_lines(&first, &second);
             let diff = diff.unified_diff().context_radius(1).to_string();
@@ -40,12 +40,12 @@ fn another_seed_gives_another_run() {
 }
 
 fn records(scenario: &SharedScenario, client: &dyn Client) -> String {
-    let mut told = String::new();
+    let mut transcripts = String::new();
     for record in drive::sim(scenario, client, SEED).records {
-        told.push_str(
+        transcripts.push_str(
             &serde_json::to_string(&record).expect("records serialize: they are strings and numbers"),
         );
-        told.push('\n');
+        transcripts.push('\n');
     }
-    told
+    transcripts
 }

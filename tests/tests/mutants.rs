@@ -102,20 +102,20 @@ fn the_right_client_passes() {
 
 #[test]
 fn every_mistake_is_caught() {
-    let mut told = String::new();
+    let mut table = String::new();
     let mut missed = Vec::new();
     for (mistake, (caught, _)) in CAUGHT.iter() {
-        writeln!(told, "{mistake:?}").unwrap();
+        writeln!(table, "{mistake:?}").unwrap();
         for Catch { scenario, checks, .. } in caught.iter().take(NAMED) {
             let check = checks.first().map(String::as_str).unwrap_or_default();
-            writeln!(told, "  {scenario}: {check}").unwrap();
+            writeln!(table, "  {scenario}: {check}").unwrap();
         }
         if caught.is_empty() {
             missed.push(*mistake);
         }
     }
     assert_eq!(missed, [], "no scenario catches these");
-    insta::assert_snapshot!("caught", told);
+    insta::assert_snapshot!("caught", table);
 }
 
 /// The wire judge, which has only the requests, reports no correct client.
@@ -133,20 +133,20 @@ fn the_wire_judge_accuses_no_right_client() {
 
 #[test]
 fn the_wire_judge_catches_what_it_did() {
-    let mut told = String::new();
+    let mut table = String::new();
     let caught = CAUGHT.iter().map(|(mistake, (_, wire))| (mistake, wire));
     for (mistake, caught) in caught.filter(|(_, wire)| !wire.is_empty()) {
-        writeln!(told, "{mistake:?}").unwrap();
+        writeln!(table, "{mistake:?}").unwrap();
         for ((company, check), scenario) in caught {
-            writeln!(told, "  {company} {check}: {scenario}").unwrap();
+            writeln!(table, "  {company} {check}: {scenario}").unwrap();
         }
     }
-    insta::assert_snapshot!("wire", told);
+    insta::assert_snapshot!("wire", table);
 }
 
 #[test]
 fn every_invariant_is_broken_by_a_mistake() {
-    let mut told = String::new();
+    let mut table = String::new();
     let mut unbroken = Vec::new();
     for invariant in &INVARIANTS {
         let first = CAUGHT.iter().find_map(|(mistake, (caught, _))| {
@@ -157,13 +157,13 @@ fn every_invariant_is_broken_by_a_mistake() {
         });
         match first {
             Some((mistake, scenario)) => {
-                writeln!(told, "{}: {mistake:?} in {scenario}", invariant.id).unwrap()
+                writeln!(table, "{}: {mistake:?} in {scenario}", invariant.id).unwrap()
             }
             None => unbroken.push(invariant.id),
         }
     }
     assert_eq!(unbroken, UNBROKEN.map(|(id, _)| id));
-    insta::assert_snapshot!("broken", told);
+    insta::assert_snapshot!("broken", table);
 }
 
 /// Requirements that no mutant breaks may be broken by other clients.
@@ -183,7 +183,7 @@ fn every_requirement_can_be_broken_or_says_why_not() {
             &Baseline::default(),
         )
     });
-    let mut told = String::new();
+    let mut table = String::new();
     let mut unbroken = Vec::new();
     for requirement in catalogue::requirements() {
         let id = &requirement.id;
@@ -201,35 +201,35 @@ fn every_requirement_can_be_broken_or_says_why_not() {
         };
         let by = by_mistake.or_else(by_another);
         match (by, &requirement.shown_by, &requirement.undecided) {
-            (Some(by), None, None) => writeln!(told, "{id}: {by}").unwrap(),
-            (None, Some((file, word)), None) if repository::says(file, word) => {
-                writeln!(told, "{id}: {word} in {file}").unwrap();
+            (Some(by), None, None) => writeln!(table, "{id}: {by}").unwrap(),
+            (None, Some((file, word)), None) if repository::contains_word(file, word) => {
+                writeln!(table, "{id}: {word} in {file}").unwrap();
             }
             (None, Some((file, word)), _) => unbroken.push(format!("{id}: there is no {word} in {file}")),
-            (None, None, Some(_)) => writeln!(told, "{id}: undecided").unwrap(),
-            (Some(by), _, _) => unbroken.push(format!("{id} is said to be for no scenario, but: {by}")),
-            (None, None, None) => unbroken.push(format!("{id} is broken by none")),
+            (None, None, Some(_)) => writeln!(table, "{id}: undecided").unwrap(),
+            (Some(by), _, _) => unbroken.push(format!("{id} is listed as without a scenario, but: {by}")),
+            (None, None, None) => unbroken.push(format!("{id} is broken by no client")),
         }
     }
     assert_eq!(unbroken, Vec::<String>::new());
-    insta::assert_snapshot!("requirements", told);
+    insta::assert_snapshot!("requirements", table);
 }
 
 #[test]
 fn what_a_client_never_sends_does_not_concern_it() {
     let scenario = repository::scenario("list/an-exact-list-that-is-newer-is-not-taken-for-exact");
-    let said = |mistake| {
+    let compliance = |mistake| {
         let judged = [play(&scenario, Reference { mistake })];
         let covered = coverage::of_caching_clients(&judged);
         let of_exact_lists = covered.iter().find(|one| one.requirement.id == "LIST-08");
-        format!("{:?}", of_exact_lists.map(|one| &one.said))
+        format!("{:?}", of_exact_lists.map(|one| &one.compliance))
     };
     assert_eq!(
-        said(None),
+        compliance(None),
         r#"Some(NotConcerned("resourceVersionMatch", "Exact"))"#
     );
     let broken = format!("Some(Broken([{:?}]))", scenario.id);
-    assert_eq!(said(Some(Mistake::TrustsExactLists)), broken);
+    assert_eq!(compliance(Some(Mistake::TrustsExactLists)), broken);
 }
 
 fn is_heavy(judged: &Judged) -> bool {

@@ -31,7 +31,7 @@ fn the_watchers_public_items_are_these() {
         .flat_map(|(_, items)| items)
         .filter_map(hidden)
         .collect();
-    let mut told = String::new();
+    let mut api = String::new();
     for (file, items) in files {
         let items: Vec<Item> = items.into_iter().filter_map(|item| seen(item, &hidden)).collect();
         if items.is_empty() {
@@ -43,9 +43,9 @@ fn the_watchers_public_items_are_these() {
             attrs: Vec::new(),
             items,
         });
-        writeln!(told, "// {name}\n{shown}").unwrap();
+        writeln!(api, "// {name}\n{shown}").unwrap();
     }
-    insta::assert_snapshot!("watcher", told);
+    insta::assert_snapshot!("watcher", api);
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -33,5 +33,5 @@ fn a_client_that_always_relists_breaks_nothing_but_watch_02() {
         }
     }
     assert!(accused.is_empty(), "\n{}", accused.join("\n"));
-    assert!(failed > 0, "no scenario tells that it relists");
+    assert!(failed > 0, "no scenario shows that it relists");
 }

@@ -161,7 +161,7 @@ fn what_cannot_be_read_is_named() {
     let no_results = empty.join("text");
     std::fs::write(&no_results, "no results\n").unwrap();
     let text = no_results.to_str().unwrap();
-    for (arguments, code, said) in [
+    for (arguments, code, message) in [
         (vec!["report", name, "--html", html], 4, "neither evidence nor"),
         (vec!["report", "/nowhere", "--html", html], 2, "/nowhere"),
         (vec!["diff", name, name], 4, "neither evidence nor"),
@@ -175,7 +175,7 @@ fn what_cannot_be_read_is_named() {
     ] {
         let output = run(&arguments);
         assert_eq!(output.status.code(), Some(code), "{}", printed(&output));
-        assert!(printed(&output).contains(said), "{}", printed(&output));
+        assert!(printed(&output).contains(message), "{}", printed(&output));
     }
     assert!(!Path::new(html).exists());
 }

@@ -26,12 +26,12 @@ fn run(arguments: &[&str]) -> Output {
 fn outcomes_have_a_message_and_an_exit_code(
     #[case] arguments: &[&str],
     #[case] code: i32,
-    #[case] said: &str,
+    #[case] message: &str,
 ) {
     let ended = run(arguments);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
-    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
 #[rstest]
@@ -40,12 +40,12 @@ fn outcomes_have_a_message_and_an_exit_code(
 fn failures_have_a_message_and_an_exit_code(
     #[case] arguments: &[&str],
     #[case] code: i32,
-    #[case] said: &str,
+    #[case] message: &str,
 ) {
     let ended = run(arguments);
     let printed = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
-    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
 /// Scripts that wait for reports, use HTTP/2 over TLS and refuse connections, for a command without reports.
@@ -102,7 +102,7 @@ fn scenario(name: &str, text: &str) -> String {
     4,
     "not judged: stopped by --timeout after 4 s, when step 2 was waiting for the 1st WATCH"
 )]
-fn only_silence_is_a_hang(#[case] then: &str, #[case] code: i32, #[case] said: &str) {
+fn only_silence_is_a_hang(#[case] then: &str, #[case] code: i32, #[case] message: &str) {
     let steps =
         "steps:\n  - when: {list: 1}\n    do: {reply: {status: 500}}\n  - when: {watch: 1}\n    do: eof\n";
     let url =
@@ -113,7 +113,7 @@ fn only_silence_is_a_hang(#[case] then: &str, #[case] code: i32, #[case] said: &
     let ended = run(&[&times[..], &[&file, "--", "sh", "-c", &script]].concat());
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
-    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
 /// If no fault took effect, a client that deviates from the script may be correct.
@@ -128,12 +128,12 @@ fn only_silence_is_a_hang(#[case] then: &str, #[case] code: i32, #[case] said: &
     "steps:\n  - when: {watch: 1, query: {limit: \"3\"}}\n    within: 1s\n    do: eof\n",
     "the server had injected no fault by then: the client took another way: step 1 (line 6)"
 )]
-fn a_fault_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str, #[case] said: &str) {
+fn a_fault_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str, #[case] message: &str) {
     let ended = run(&[&scenario(name, text), "--", env!("CARGO_BIN_EXE_follow")]);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(4), "{printed}");
     assert!(printed.contains("not judged: "), "{printed}");
-    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
 /// The example reads ConfigMaps of all namespaces.
@@ -148,14 +148,14 @@ fn a_fault_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str,
     4,
     "the command read configmaps in all namespaces, but the scenario is about deployments.apps in namespace default: make it read that, or move the scenario: --resource configmaps"
 )]
-fn scenarios_are_retargeted(#[case] to: &[&str], #[case] code: i32, #[case] said: &str) {
+fn scenarios_are_retargeted(#[case] to: &[&str], #[case] code: i32, #[case] message: &str) {
     let mut arguments = vec!["scenarios/gone/error-event-in-mid-stream-forces-a-relist.yaml"];
     arguments.extend(to);
     arguments.extend(["--", env!("CARGO_BIN_EXE_follow")]);
     let ended = run(&arguments);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
-    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
 #[rstest]
@@ -167,10 +167,10 @@ fn scenarios_are_retargeted(#[case] to: &[&str], #[case] code: i32, #[case] said
 fn scenarios_that_cannot_be_retargeted_are_not_judged(
     #[case] name: &str,
     #[case] text: &str,
-    #[case] said: &str,
+    #[case] message: &str,
 ) {
     let ended = run(&[&scenario(name, text), "--resource", "pods", "--", "true"]);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(4), "{printed}");
-    assert!(printed.contains(said), "no {said:?} in\n{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }

@@ -76,16 +76,16 @@ async fn server() -> Standalone {
 
 /// Returns how many watchers receive an object created after all were ready.
 async fn count_received(client: Client, within: Duration) -> usize {
-    let (say, mut said) = mpsc::unbounded_channel();
+    let (sender, mut progress) = mpsc::unbounded_channel();
     let api: Api<ConfigMap> = Api::namespaced(client, "default");
     let mut watchers = JoinSet::new();
     for _ in 0..WATCHERS {
-        watchers.spawn(follow(api.clone(), say.clone()));
+        watchers.spawn(follow(api.clone(), sender.clone()));
     }
     let mut received = 0;
     let all = async {
         for _ in 0..WATCHERS {
-            assert_eq!(said.recv().await, Some(Word::Ready));
+            assert_eq!(progress.recv().await, Some(Word::Ready));
         }
         // A write on a separate connection is not blocked by that of the watches.
         let mut object = ConfigMap::default();
@@ -94,7 +94,7 @@ async fn count_received(client: Client, within: Duration) -> usize {
             .await
             .expect("the object is created");
         while received < WATCHERS {
-            assert_eq!(said.recv().await, Some(Word::Received));
+            assert_eq!(progress.recv().await, Some(Word::Received));
             received += 1;
         }
     };
@@ -103,7 +103,7 @@ async fn count_received(client: Client, within: Duration) -> usize {
     received
 }
 
-async fn follow(api: Api<ConfigMap>, say: mpsc::UnboundedSender<Word>) {
+async fn follow(api: Api<ConfigMap>, sender: mpsc::UnboundedSender<Word>) {
     let mut events = watcher::watcher(api, Config::default());
     while let Some(event) = events.next().await {
         let word = match event {
@@ -111,7 +111,7 @@ async fn follow(api: Api<ConfigMap>, say: mpsc::UnboundedSender<Word>) {
             Ok(Event::Apply(_)) => Word::Received,
             Ok(Event::Init | Event::InitApply(_) | Event::Delete(_)) | Err(_) => continue,
         };
-        if say.send(word).is_err() {
+        if sender.send(word).is_err() {
             return;
         }
     }

@@ -128,7 +128,7 @@ fn play(arguments: &Arguments, clients: Clients) -> Result<u8, String> {
     }
     faults.extend(more_faults);
     for fault in &faults {
-        say(fault);
+        print_error(fault);
     }
     let jobs = arguments.jobs.unwrap_or_else(clients::processors);
     let driver = match arguments.driver {
@@ -143,7 +143,7 @@ fn play(arguments: &Arguments, clients: Clients) -> Result<u8, String> {
     if let Some(id) = &arguments.show {
         let shown = chosen.iter().find(|scenario| scenario.id == *id || is_path(id));
         let Some(scenario) = shown else {
-            say(&format!("there is no scenario {id}"));
+            print_error(&format!("there is no scenario {id}"));
             return Ok(if faults.is_empty() {
                 NOTHING_SELECTED
             } else {
@@ -157,7 +157,7 @@ fn play(arguments: &Arguments, clients: Clients) -> Result<u8, String> {
         if !faults.is_empty() {
             return Ok(USAGE);
         }
-        say(&format!("no scenario matches {}", arguments.prefixes.join(", ")));
+        print_error(&format!("no scenario matches {}", arguments.prefixes.join(", ")));
         return Ok(NOTHING_SELECTED);
     }
     let progress = progress(&chosen, arguments.format);
@@ -281,7 +281,7 @@ fn bless(results: &[Judged]) -> Result<(), String> {
     let mut written = 0;
     for judged in results {
         if judged.standing == Standing::Failed {
-            say(&format!(
+            print_error(&format!(
                 "not accepted: {} failed unexpectedly",
                 judged.scenario.id
             ));
@@ -297,7 +297,7 @@ fn bless(results: &[Judged]) -> Result<(), String> {
         write(&path, &text)?;
         written += 1;
     }
-    say(&format!("{written} of {} transcripts rewritten", results.len()));
+    print_error(&format!("{written} of {} transcripts rewritten", results.len()));
     Ok(())
 }
 
@@ -335,6 +335,6 @@ fn out(text: &str) {
     let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
 }
 
-fn say(text: &str) {
+fn print_error(text: &str) {
     let _closed_pipe = writeln!(std::io::stderr(), "{text}");
 }

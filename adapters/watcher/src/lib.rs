@@ -175,8 +175,8 @@ mod tests {
     }
 
     /// `word@rv` of each report.
-    async fn words(told: Vec<Result<Option<ConfigMap>, watcher::Error>>) -> Vec<String> {
-        one_object(futures::stream::iter(told))
+    async fn words(results: Vec<Result<Option<ConfigMap>, watcher::Error>>) -> Vec<String> {
+        one_object(futures::stream::iter(results))
             .map(|report| {
                 let rv = report
                     .object()
@@ -190,14 +190,14 @@ mod tests {
 
     #[tokio::test]
     async fn one_object_is_a_set_of_one_or_none_first_and_changes_then() {
-        let told = vec![
+        let results = vec![
             Ok(Some(map("1"))),
             Ok(Some(map("2"))),
             Ok(None),
             Ok(Some(map("4"))),
         ];
         assert_eq!(
-            words(told).await,
+            words(results).await,
             [
                 "init@",
                 "init_apply@1",
@@ -207,9 +207,9 @@ mod tests {
                 "apply@4"
             ]
         );
-        let told = vec![Ok(None), Ok(Some(map("3"))), Ok(None), Ok(None)];
+        let results = vec![Ok(None), Ok(Some(map("3"))), Ok(None), Ok(None)];
         assert_eq!(
-            words(told).await,
+            words(results).await,
             [
                 "init@",
                 "init_done@",
@@ -225,9 +225,9 @@ mod tests {
     async fn an_object_under_another_key_takes_the_place_of_the_last() {
         let mut elsewhere = map("2");
         elsewhere.metadata.namespace = Some("elsewhere".to_owned());
-        let told = vec![Ok(None), Ok(Some(elsewhere)), Ok(Some(map("3")))];
+        let results = vec![Ok(None), Ok(Some(elsewhere)), Ok(Some(map("3")))];
         assert_eq!(
-            words(told).await,
+            words(results).await,
             ["init@", "init_done@", "apply@2", "delete@2", "apply@3"]
         );
     }

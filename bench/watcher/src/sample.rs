@@ -323,14 +323,14 @@ where
     let mut stream = pin!(stream);
     let mut start = Start::now()?;
     let (mut first, mut listed, mut changed, mut lists) = (None, 0, 0, 0);
-    while let Some(told) = stream.next().await {
-        let told = match told {
-            Ok(told) => told.into(),
+    while let Some(item) = stream.next().await {
+        let item = match item {
+            Ok(item) => item.into(),
             // A relist starts with an expired version.
             Err(_) if sample.usage == Use::Relist && lists > 0 => continue,
             Err(error) => return Err(io::Error::other(error)),
         };
-        match told {
+        match item {
             Received::Init => listed = 0,
             Received::Listed(object) => {
                 take(object);

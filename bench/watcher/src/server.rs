@@ -135,13 +135,13 @@ impl Connection {
             return Ok(());
         }
         let mut tape = self.tape.take().unwrap_or_else(|| Tape::new(collection));
-        let mut told = 0;
-        while told < collection.events {
-            let count = WATCHED.min(collection.events - told);
-            for piece in tape.lines(count, EVENT_VERSIONS + told).chunks(PIECE) {
+        let mut sent = 0;
+        while sent < collection.events {
+            let count = WATCHED.min(collection.events - sent);
+            for piece in tape.lines(count, EVENT_VERSIONS + sent).chunks(PIECE) {
                 write_chunk(&mut self.socket, piece)?;
             }
-            told += count;
+            sent += count;
         }
         Ok(())
     }

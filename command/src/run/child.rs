@@ -30,19 +30,21 @@ pub(super) struct Child {
 pub(super) struct Ended {
     status: Option<ExitStatus>,
     /// Whether it was stopped.
-    told: bool,
+    signalled: bool,
 }
 
 impl Ended {
     /// Returns whether SIGTERM itself ended it: later records were sent before.
     pub(super) fn was_stopped_at_once(&self) -> bool {
         let signal = self.status.and_then(|status| status.signal());
-        self.told && signal == Some(Signal::TERM.as_raw())
+        self.signalled && signal == Some(Signal::TERM.as_raw())
     }
 
     /// Returns the error if it ended abnormally: `ended with exit code 1`, `was killed by signal 11`.
     pub(super) fn crash(&self) -> Option<String> {
-        let status = self.status.filter(|status| !self.told && !status.success())?;
+        let status = self
+            .status
+            .filter(|status| !self.signalled && !status.success())?;
         Some(match status.code() {
             Some(code) => format!("exited with code {code}"),
             None => format!("died ({status})"),
@@ -114,7 +116,10 @@ impl Child {
     /// Completes when it exits by itself.
     pub(super) async fn exited(&mut self) -> Ended {
         let status = self.child.wait().await.ok();
-        Ended { status, told: false }
+        Ended {
+            status,
+            signalled: false,
+        }
     }
 
     /// Sends SIGTERM, then SIGKILL after `grace`.
@@ -123,7 +128,7 @@ impl Child {
             self.group.signal(Signal::KILL);
             return Ended {
                 status: Some(status),
-                told: false,
+                signalled: false,
             };
         }
         self.group.signal(Signal::TERM);
@@ -134,7 +139,10 @@ impl Child {
             Ok(status) => status.ok(),
             Err(_) => self.child.wait().await.ok(),
         };
-        Ended { status, told: true }
+        Ended {
+            status,
+            signalled: true,
+        }
     }
 
     /// Returns the last lines of its output, after its end.
@@ -149,9 +157,9 @@ mod tests {
 
     #[test]
     fn who_dies_of_the_signal_sends_nothing_after_it() {
-        let ended = |raw: i32, told: bool| Ended {
+        let ended = |raw: i32, signalled: bool| Ended {
             status: Some(ExitStatus::from_raw(raw)),
-            told,
+            signalled,
         };
         assert!(ended(15, true).was_stopped_at_once());
         assert!(!ended(9, true).was_stopped_at_once(), "it outlived SIGTERM");

@@ -440,7 +440,7 @@ expect: {cache: [default/b]}";
     )]
     #[case::unknown("unicorns", WORLD, "unknown resource")]
     fn what_depends_on_its_kind_stays(#[case] resource: &str, #[case] part: &str, #[case] why: &str) {
-        let said = moved(resource, None, part).err().unwrap_or_default();
-        assert!(said.contains(why), "{said:?}");
+        let message = moved(resource, None, part).err().unwrap_or_default();
+        assert!(message.contains(why), "{message:?}");
     }
 }

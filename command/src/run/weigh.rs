@@ -26,14 +26,17 @@ pub(super) fn judged(
     ended: Option<&Ended>,
 ) -> (Verdict, Vec<Violation>) {
     let clients = judge.verdict().clients;
-    let mut told: Vec<_> = clients
+    let mut violations: Vec<_> = clients
         .into_iter()
         .flat_map(|client| client.contradictions)
         .collect();
     if ended.is_some_and(Ended::was_stopped_at_once) {
-        told.retain(|violation| violation.found.check != AFTER_STOP);
+        violations.retain(|violation| violation.found.check != AFTER_STOP);
     }
-    let found: Vec<Contradiction> = told.iter().map(|violation| violation.found.clone()).collect();
+    let found: Vec<Contradiction> = violations
+        .iter()
+        .map(|violation| violation.found.clone())
+        .collect();
     let mut verdict = judge_wire(scenario, records, found);
     if let Some(crash) = ended.and_then(Ended::crash)
         && verdict.outcome != Outcome::HarnessError
@@ -47,13 +50,13 @@ pub(super) fn judged(
             contradiction.sentence = format!("the command {crash} before the scenario was over");
         }
     }
-    (verdict, told)
+    (verdict, violations)
 }
 
 /// Returns the requests that prove the contradictions, as lines of the trace; empty if no single one does.
-pub(super) fn proofs(verdict: &Verdict, told: &[Violation]) -> Vec<String> {
+pub(super) fn proofs(verdict: &Verdict, violations: &[Violation]) -> Vec<String> {
     let proof = |found: &Contradiction| {
-        let proof = told.iter().find(|violation| violation.found == *found);
+        let proof = violations.iter().find(|violation| violation.found == *found);
         proof.map(|violation| violation.proof.clone()).unwrap_or_default()
     };
     verdict.contradictions.iter().map(proof).collect()

@@ -1,8 +1,8 @@
-//! Bytes cut into lines of bounded length, for people. It must not know where they come from.
+//! Splits bytes into lines of bounded length, for display. It must not know where they come from.
 
 use super::{LINE_BYTES_MAX, shown};
 
-/// The lines that lie in `bytes`, without their newlines; the last part may not end one.
+/// Returns the parts of lines in `bytes`, without newlines; the flag is false for a last part without one.
 pub(crate) fn parts_of_lines(bytes: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
     bytes
         .split_inclusive(|byte| *byte == b'\n')
@@ -12,11 +12,11 @@ pub(crate) fn parts_of_lines(bytes: &[u8]) -> impl Iterator<Item = (&[u8], bool)
         })
 }
 
-/// Bytes cut into lines of bounded length.
+/// Splitter of a byte stream into lines of bounded length.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     line: Vec<u8>,
-    /// Bytes of this line that are not kept.
+    /// Bytes of this line that are dropped.
     more: u64,
 }
 

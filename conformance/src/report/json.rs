@@ -1,4 +1,4 @@
-//! One NDJSON record a scenario and a footer with counts; a report without its footer was cut off.
+//! One NDJSON record per scenario and a footer with counts; a report without a footer was cut off.
 
 use fake_apiserver::record::{RunEnd, What};
 use judge::trace::Trace;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::suite::{Counts, Judged, Standing};
 
-/// One scenario's line.
+/// Line of one scenario.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry<'a> {
@@ -22,13 +22,13 @@ struct Entry<'a> {
     covers: Vec<&'a str>,
     message: &'a str,
     contradictions: &'a [Contradiction],
-    /// How the run ended, as the trace has it: `"complete"`, `{"stuck": {…}}`, …; null if it did not.
+    /// How the run ended, as in the trace: `"complete"`, `{"stuck": {…}}`, …; null if it did not.
     end: Option<&'a RunEnd>,
-    /// When it ended, in milliseconds from its start, virtual in sim.
+    /// End of the run in milliseconds from its start, in virtual time for `sim`.
     end_ms: Option<u64>,
-    /// How many requests came.
+    /// Requests received.
     requests: usize,
-    /// The transcript, a line an entry; empty unless the verdict is `failed`.
+    /// Lines of the transcript; empty unless the verdict is `failed`.
     trace: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ struct Footer<'a> {
     footer: &'a Counts,
 }
 
-/// The line of one scenario, without its newline.
+/// Returns the line of one scenario, without its newline.
 pub fn entry(judged: &Judged) -> String {
     let mut records = judged.records.iter().rev();
     let end = records.find_map(|record| {
@@ -79,7 +79,7 @@ pub fn entry(judged: &Judged) -> String {
     serde_json::to_string(&entry).expect("proven invariant: plain strings and numbers always serialize")
 }
 
-/// The last line, without its newline.
+/// Returns the last line, without its newline.
 pub fn footer(counts: &Counts) -> String {
     serde_json::to_string(&Footer { footer: counts })
         .expect("proven invariant: plain strings and numbers always serialize")

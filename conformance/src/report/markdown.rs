@@ -1,10 +1,10 @@
-//! The table "what a client fails", for a README.
+//! Markdown table of a client's failures, for a README.
 
 use std::fmt::Write;
 
 use crate::suite::Judged;
 
-/// One row a failing scenario: the claim it breaks, what happens instead, and where that is known from.
+/// Returns one row per failing scenario: claim, what happens instead, and the known reason or issue.
 pub fn failures(results: &[Judged]) -> String {
     let mut text = String::new();
     let failed: Vec<&Judged> = results.iter().filter(|judged| !judged.verdict.passed()).collect();

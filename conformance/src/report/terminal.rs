@@ -1,4 +1,4 @@
-//! Failures and the summary for people. Widths and colours come in as arguments; the caller knows its terminal.
+//! Failures and summary as terminal output. Width and colour are arguments; the caller knows its terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,21 +8,22 @@ use owo_colors::OwoColorize;
 
 use crate::suite::{Counts, Judged, Standing};
 
-/// How to print.
+/// Output style.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     /// Use colours.
     pub colour: bool,
-    /// Columns there are.
+    /// Width of the terminal in columns.
     pub columns: usize,
 }
 
-/// From so many columns on, expected and actual stand side by side.
+/// Minimum width, in columns, to print expected and actual side by side.
 const SIDE_BY_SIDE: usize = 110;
-/// Contradictions shown in full for one scenario.
+/// Contradictions printed in full per scenario.
 const SHOWN: usize = 3;
 
-/// The block of one failed scenario: what it claims, expected against actual, why, where, and how to run it again.
+/// Returns the block of a failed scenario: claim, expected and actual, reason, place, and the command that runs it
+/// again.
 pub fn failure(judged: &Judged, style: Style) -> String {
     let mut text = String::new();
     let paint = Paint(style.colour);
@@ -104,7 +105,7 @@ fn one(judged: &Judged, contradiction: &Contradiction, style: Style) -> String {
     text
 }
 
-/// One line for a scenario whose failure is known, or known no more.
+/// Returns the line for a known or stale failure.
 pub fn remark(judged: &Judged) -> Option<String> {
     match judged.standing {
         Standing::Passed | Standing::Failed => None,
@@ -127,7 +128,7 @@ pub fn remark(judged: &Judged) -> Option<String> {
     }
 }
 
-/// One screen: a table of groups and the sum.
+/// Returns the summary: a table of groups, and the total.
 pub fn summary(results: &[Judged], style: Style) -> String {
     let paint = Paint(style.colour);
     let mut groups: BTreeMap<&str, Counts> = BTreeMap::new();
@@ -170,7 +171,7 @@ fn row(counts: &Counts, paint: Paint) -> String {
     )
 }
 
-/// The command that runs this scenario again.
+/// Returns the command that runs this scenario again.
 pub fn rerun(judged: &Judged) -> String {
     format!("{} {}", command(judged), judged.scenario.id)
 }
@@ -184,7 +185,7 @@ fn command(judged: &Judged) -> String {
     )
 }
 
-/// Breaks at spaces; a word longer than the width is broken where it must be.
+/// Wraps at spaces; splits a word longer than the width.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! What idle watches are sent when an event comes, whether they take it at once or not.
+//! What idle watches receive when an event occurs, whether or not they read it at once.
 
 use bytes::Bytes;
 use conformance::drive::pipe::Pipe;
@@ -12,7 +12,7 @@ use crate::{connect, runtime};
 
 const CM: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Reads until what was read ends so.
+/// Reads until the bytes read end with `end`.
 async fn read_to(near: &mut Pipe, end: &[u8]) -> Vec<u8> {
     let mut read = Vec::new();
     while !read.ends_with(end) {
@@ -35,7 +35,7 @@ async fn create(edge: &Edge, name: &str, padding: usize) {
     assert!(answer.starts_with(b"HTTP/1.1 201 "));
 }
 
-/// The next chunk of a body.
+/// Returns the next chunk of a body.
 async fn chunk(near: &mut Pipe) -> Bytes {
     let size = read_to(near, b"\r\n").await;
     let size = std::str::from_utf8(&size).unwrap().trim_end();

@@ -1,4 +1,5 @@
-//! The same endings in HTTP/2: over a pipe without having asked, over a socket by ALPN; and what only HTTP/2 has.
+//! The endings of `main.rs` over HTTP/2: by prior knowledge over a pipe, by ALPN over a socket; and what only HTTP/2
+//! has.
 
 use std::error::Error as _;
 use std::io;
@@ -62,7 +63,7 @@ async fn over_tls(core: Scripted) -> (Client<HttpsConnector<HttpConnector>, Full
     (Client::builder(TokioExecutor::new()).build(connector), url)
 }
 
-/// What a client sees of an answer: its body, frame by frame, and how it ended.
+/// Returns what a client receives of a response: its body, frame by frame, and how it ended.
 async fn look<C: Connect + Clone + Send + Sync + 'static>(
     http: &Client<C, Full<Bytes>>,
     uri: &str,
@@ -170,7 +171,7 @@ fn broken(error: &hyper::Error) -> String {
     &[End(Ending::RstStream(Http2Error::RefusedStream))],
     &[], "stream reset REFUSED_STREAM before the head", "stream reset REFUSED_STREAM before the head"
 )]
-// It counts the stream as handled, so that for the stream it is a connection that closed.
+// GOAWAY counts the stream as processed, so the client sees a closed connection.
 #[case::goaway(
     &[Head(None), Data(b"one\n"), End(Ending::Goaway(Http2Error::EnhanceYourCalm))],
     &[r"one\n"], "connection closed", "connection closed"
@@ -200,7 +201,7 @@ fn every_ending_looks_alike_over_pipe_and_tls_and_in_process(
 
 #[test]
 fn a_body_of_any_size_comes_whole_through_small_windows() {
-    // More than the 64 KiB a stream may carry before its reader says that there is room.
+    // More than 64 KiB, the initial flow-control window of a stream.
     static LARGE: [u8; 1 << 20] = [b'x'; 1 << 20];
     let core = Scripted {
         pieces: vec![Head(None), Data(&LARGE), Data(b"end"), End(WHOLE)],
@@ -241,7 +242,7 @@ fn an_answer_to_head_has_no_body() {
     });
 }
 
-/// A connection whose frames a test sees.
+/// A connection whose frames the test reads.
 async fn by_hand(
     core: Scripted,
     limits: ListenerLimits,
@@ -277,7 +278,7 @@ fn a_graceful_goaway_leaves_what_is_under_way_alone() {
         let (response, _) = send.send_request(get(), true).unwrap();
         let mut body = response.await.unwrap().into_body();
         assert_eq!(body.data().await.unwrap().unwrap(), "one\n");
-        // The next request is turned away by the client itself, once it has heard.
+        // The client itself refuses the next request once it has read the GOAWAY.
         let refused = loop {
             match send.clone().ready().await {
                 Ok(_) => tokio::task::yield_now().await,
@@ -340,7 +341,7 @@ fn who_is_not_to_stay_is_sent_away_after_the_answer(#[case] status: u16, #[case]
         let mut body = response.into_body();
         assert_eq!(body.data().await.unwrap().unwrap(), "no\n");
         drop(body);
-        // The server closes, though the client would stay.
+        // The server closes although the client would keep the connection.
         connection.await.unwrap().unwrap();
         drop(send);
     });
@@ -392,10 +393,10 @@ fn no_more_streams_than_allowed_are_open_at_a_time() {
 
 #[test]
 fn each_abandoned_stream_is_reported_and_the_connection_stays_open() {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let inputs = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: vec![Head(None), Data(b"one\n")],
-        heard: heard.clone(),
+        inputs: inputs.clone(),
         ..Scripted::default()
     };
     runtime(true).block_on(async {
@@ -419,5 +420,5 @@ fn each_abandoned_stream_is_reported_and_the_connection_stays_open() {
         "abandoned 2",
         "disconnected 1 by Client",
     ];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*inputs.lock().unwrap(), expected);
 }

@@ -1,4 +1,4 @@
-//! Clients that are slow on purpose are cut, on both protocols, by a clock that is not real.
+//! Limits on slow clients, on both protocols, in virtual time.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -42,7 +42,7 @@ fn connected() -> (Pipe, Edge) {
     (connect(&edge, settings), edge)
 }
 
-/// When the connection is over, in seconds, and what came before that.
+/// Returns when the connection ended, in seconds, and the bytes received before.
 async fn over(near: &mut Pipe, edge: &Edge) -> (u64, Vec<u8>) {
     let mut read = Vec::new();
     near.read_to_end(&mut read).await.unwrap();
@@ -55,7 +55,7 @@ async fn over(near: &mut Pipe, edge: &Edge) -> (u64, Vec<u8>) {
 #[case::stops_in_the_request_line("GET /x HT", 32)]
 #[case::stops_in_the_headers("GET /x HTTP/1.1\r\nHost: x\r\nA: ", 32)]
 #[case::stops_in_the_preface("PRI * HT", 90)]
-// It is told to go, and a second later not waited for any longer.
+// GOAWAY is sent, and one second later the connection is closed.
 #[case::stops_after_the_preface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 91)]
 #[case::stops_in_the_body("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nsome", 60)]
 fn who_stops_half_way_is_cut(#[case] sent: &str, #[case] after: u64) {
@@ -121,7 +121,7 @@ fn an_http2_body_that_never_comes_resets_its_stream_alone() {
         );
         let (response, _) = send.send_request(post(), true).unwrap();
         assert_eq!(response.await.unwrap().status(), 200);
-        // Then it has nothing to do, and is closed for that though the client would stay.
+        // An idle connection is closed although the client would keep it.
         connection.await.unwrap().unwrap();
         assert_eq!(edge.elapsed().as_secs(), 60 + 90);
         drop(send);
@@ -165,7 +165,7 @@ fn one_connection_too_many_takes_the_place_of_an_idle_one(#[case] asked: &str, #
             first.write_all(asked.as_bytes()).await.unwrap();
             first.read_u8().await.unwrap();
         }
-        // One that is turned away may be reset before it is known to be there.
+        // A rejected connection may be reset before `connect` returns.
         let second = TcpStream::connect(address).await;
         let mut loser = match (makes_room, second) {
             (true, Ok(mut second)) => {
@@ -178,7 +178,7 @@ fn one_connection_too_many_takes_the_place_of_an_idle_one(#[case] asked: &str, #
             }
             (false, Ok(second)) => second,
             (false, Err(_)) => return,
-            (true, Err(error)) => panic!("it was not let in: {error}"),
+            (true, Err(error)) => panic!("not accepted: {error}"),
         };
         let error = loser.read_u8().await.unwrap_err();
         assert!(
@@ -188,7 +188,7 @@ fn one_connection_too_many_takes_the_place_of_an_idle_one(#[case] asked: &str, #
             ),
             "{error}"
         );
-        // The socket closes before the task that served it has ended.
+        // The socket closes before the task that served it ends.
         for _ in 0..1000 {
             if edge.connections() == 1 {
                 return;
@@ -206,12 +206,12 @@ static LARGE: [u8; 8 * 1024 * 1024] = [b'x'; 8 * 1024 * 1024];
 #[case::of_a_known_length("GET /x HTTP/1.1\r\nHost: x\r\n\r\n", Some(LARGE.len() as u64))]
 #[case::of_http_1_0("GET /x HTTP/1.0\r\n\r\n", None)]
 fn who_takes_nothing_is_cut_after_a_minute(#[case] sent: &str, #[case] length: Option<u64>) {
-    let heard = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
-    let edge_heard = heard.clone();
+    let inputs = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
+    let edge_inputs = inputs.clone();
     runtime(true).block_on(async move {
         let edge = Edge::new(Scripted {
             pieces: vec![Head(length), Data(&LARGE)],
-            heard: edge_heard,
+            inputs: edge_inputs,
             ..Scripted::default()
         });
         let mut near = connect(&edge, ConnectionSettings::default());
@@ -223,8 +223,8 @@ fn who_takes_nothing_is_cut_after_a_minute(#[case] sent: &str, #[case] length: O
         assert_eq!(edge.elapsed().as_secs(), 60);
         drop(near);
     });
-    let heard = heard.lock().unwrap();
-    assert_eq!(heard[2..], ["cut off 1", "disconnected 1 by Server"]);
+    let inputs = inputs.lock().unwrap();
+    assert_eq!(inputs[2..], ["cut off 1", "disconnected 1 by Server"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What an HTTP client sees of each ending and each write: over a pipe under virtual time, over a socket, and in process.
+//! What an HTTP client receives for each ending and each write: over a pipe under virtual time, over a socket, and in process.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test may fail it")]
 
@@ -33,7 +33,7 @@ use tokio::net::TcpListener;
 use crate::in_process::in_process;
 use crate::scripted::{Out, Scripted};
 
-/// The client's side of a connection, which is served over a pipe.
+/// Returns the client's end of a connection served over a pipe.
 fn connect(edge: &Edge, settings: ConnectionSettings) -> Pipe {
     let (near, far) = pipe();
     let conn = edge.accept().unwrap();
@@ -49,11 +49,11 @@ fn connect(edge: &Edge, settings: ConnectionSettings) -> Pipe {
 
 /// A client that sends GET requests.
 trait Http {
-    /// Returns the response, or what a client sees instead of its head.
+    /// Returns the response, or what a client receives instead of its head.
     async fn get(&self, uri: &str) -> Result<http::Response<Seen>, &'static str>;
 }
 
-/// A body whose error is what a client sees of it.
+/// A body whose error describes what a client receives.
 type Seen = BoxBody<Bytes, &'static str>;
 
 impl<C: Connect + Clone + Send + Sync + 'static> Http for Client<C, Full<Bytes>> {
@@ -64,7 +64,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http for Client<C, Full<Bytes>>
     }
 }
 
-/// What a client sees of an answer: its body, frame by frame, and how it ended.
+/// Returns what a client receives of a response: its body, frame by frame, and how it ended.
 async fn look(http: &impl Http, uri: &str, patience: Duration) -> (Vec<String>, &'static str) {
     let mut seen = Vec::new();
     let ended = tokio::time::timeout(patience, async {
@@ -202,7 +202,7 @@ fn every_ending_looks_alike_over_pipe_and_socket_and_in_process(
 #[case::chunked(None)]
 #[case::of_a_known_length(Some(5))]
 fn every_piece_is_a_write_of_its_own(#[case] length: Option<u64>) {
-    // The second piece begins inside a character: no client may decode what it reads piece by piece.
+    // The second piece begins inside a character, so a client must not decode piece by piece.
     let pieces = vec![Head(length), Data(b"sn\xc3"), Data(b"\xb6w"), End(WHOLE)];
     let core = Scripted {
         pieces,
@@ -226,7 +226,7 @@ fn a_refused_connection_looks_like_a_server_that_is_down() {
         let (http, base) = over_socket(core()).await;
         look(&http, &format!("{base}/x"), Duration::from_secs(5)).await.1
     });
-    // A listening socket cannot refuse.
+    // A listening socket cannot refuse a connection.
     assert_eq!(ended, "reset before the head");
 }
 
@@ -243,7 +243,7 @@ fn nobody_listens_while_connections_are_refused_and_then_someone_does() {
         while !seen.contains("eof") {
             seen.insert(look(&http, &format!("{base}/x"), Duration::from_secs(5)).await.1);
         }
-        // A connection that came before the door was shut is reset.
+        // A connection accepted before the listener closed is reset.
         seen.remove("reset before the head");
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["eof", "refused"]);
     });
@@ -254,10 +254,10 @@ fn nobody_listens_while_connections_are_refused_and_then_someone_does() {
 #[case::stalled_watch(&[Head(None), Data(b"one\n"), End(Ending::Stall)], true)]
 #[case::whole_answer(&[Head(None), Data(b"one\n"), End(WHOLE)], false)]
 fn an_abandoned_response_is_reported_before_its_connection(#[case] pieces: &[Out], #[case] abandoned: bool) {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let inputs = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: pieces.to_vec(),
-        heard: heard.clone(),
+        inputs: inputs.clone(),
         ..Scripted::default()
     };
     runtime(true).block_on(async {
@@ -272,7 +272,7 @@ fn an_abandoned_response_is_reported_before_its_connection(#[case] pieces: &[Out
     let mut expected = vec!["connected 1", "request 1 on 1: /x?a=b%20c"];
     expected.extend(abandoned.then_some("abandoned 1"));
     expected.push("disconnected 1 by Client");
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*inputs.lock().unwrap(), expected);
 }
 
 #[rstest]
@@ -280,11 +280,11 @@ fn an_abandoned_response_is_reported_before_its_connection(#[case] pieces: &[Out
 #[case::rst(Some(Ending::Rst))]
 #[case::idle(None)]
 fn a_connection_closed_by_the_server_is_reported(#[case] ending: Option<Ending>) {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let inputs = Arc::<Mutex<Vec<String>>>::default();
     let pieces = vec![Head(None), End(ending.unwrap_or(WHOLE))];
     let core = Scripted {
         pieces,
-        heard: heard.clone(),
+        inputs: inputs.clone(),
         ..Scripted::default()
     };
     runtime(true).block_on(async {
@@ -295,14 +295,14 @@ fn a_connection_closed_by_the_server_is_reported(#[case] ending: Option<Ending>)
         edge.deserted().await;
     });
     let expected = ["connected 1", "request 1 on 1: /x?", "disconnected 1 by Server"];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*inputs.lock().unwrap(), expected);
 }
 
 #[test]
 fn a_response_abandoned_before_its_head_is_reported() {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let inputs = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
-        heard: heard.clone(),
+        inputs: inputs.clone(),
         ..Scripted::default()
     };
     runtime(true).block_on(async {
@@ -320,7 +320,7 @@ fn a_response_abandoned_before_its_head_is_reported() {
         "abandoned 1",
         "disconnected 1 by Client",
     ];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*inputs.lock().unwrap(), expected);
 }
 
 #[rstest]
@@ -329,10 +329,10 @@ fn a_response_abandoned_before_its_head_is_reported() {
 fn a_body_beyond_three_mebibytes_never_reaches_the_server(
     #[case] client: fn(Scripted) -> Client<Dialer, Full<Bytes>>,
 ) {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let inputs = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: vec![Head(None), End(WHOLE)],
-        heard: heard.clone(),
+        inputs: inputs.clone(),
         ..Scripted::default()
     };
     let send = |size: usize| {
@@ -347,15 +347,15 @@ fn a_body_beyond_three_mebibytes_never_reaches_the_server(
         let response = http.request(send(limit + 1)).await.unwrap();
         assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
         let body = response.into_body().collect().await.unwrap().to_bytes();
-        let told = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"Request entity \
+        let expected_body = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"Request entity \
                     too large: limit is 3145728\",\"reason\":\"RequestEntityTooLarge\",\"code\":413}\n";
-        assert_eq!(body, told);
+        assert_eq!(body, expected_body);
     });
-    let requests = heard
+    let requests = inputs
         .lock()
         .unwrap()
         .iter()
-        .filter(|heard| heard.starts_with("request"))
+        .filter(|line| line.starts_with("request"))
         .count();
     assert_eq!(requests, 1);
 }

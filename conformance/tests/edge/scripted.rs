@@ -1,4 +1,4 @@
-//! A server of a few lines in the place of the real one, so that a test says byte for byte what is answered.
+//! A minimal server with scripted responses, so that a test sets every byte of a response.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -10,27 +10,27 @@ use fake_apiserver::net::Core;
 use fake_apiserver::record::{ConnId, Record, RunEnd, StreamId};
 use fake_apiserver::server::{Input, Output};
 
-/// A server of a few lines: gives every request the same answer, and writes down what it is told.
+/// Server that sends the same response to every request and records its inputs.
 #[derive(Default)]
 pub(crate) struct Scripted {
     pub(crate) pieces: Vec<Out>,
-    /// In every head.
+    /// Headers of every response.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) refuses: bool,
     pub(crate) refused_until: Duration,
     pub(crate) outputs: VecDeque<Output>,
-    pub(crate) heard: Arc<Mutex<Vec<String>>>,
+    pub(crate) inputs: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Out {
     Head(Option<u64>),
-    /// A head with this status.
+    /// Response head with this status.
     HeadOf(u16),
     Data(&'static [u8]),
     Goaway,
     End(Ending),
-    /// The connection closes.
+    /// Closes the connection.
     Close,
 }
 
@@ -44,7 +44,7 @@ impl Core for Scripted {
     }
 
     fn handle(&mut self, _: Duration, input: Input) {
-        let heard = match input {
+        let line = match input {
             Input::Connected { conn, .. } => format!("connected {}", conn.0),
             Input::Disconnected { conn, by } => format!("disconnected {} by {by:?}", conn.0),
             Input::Flushed(stream) => format!("taken {}", stream.0),
@@ -75,11 +75,11 @@ impl Core for Scripted {
             | Input::LeftOpen(_)
             | Input::Control(_)
             | Input::HookAnswered { .. } => {
-                unreachable!("nobody reports here")
+                unreachable!("no test reports here")
             }
             Input::Tick => return,
         };
-        self.heard.lock().unwrap().push(heard);
+        self.inputs.lock().unwrap().push(line);
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -111,7 +111,7 @@ impl Out {
                     Self::HeadOf(status) => (status, None),
                     Self::Head(length) => (200, length),
                     Self::Data(_) | Self::Goaway | Self::End(_) | Self::Close => {
-                        unreachable!("only heads come here")
+                        unreachable!("only heads are handled here")
                     }
                 };
                 let mut headers = headers.to_vec();

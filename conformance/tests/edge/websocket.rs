@@ -60,10 +60,10 @@ fn events_are_text_messages(#[case] pieces: &[Out], #[case] expected: &[u8]) {
 
 #[test]
 fn a_ping_is_answered_and_a_close_ends_the_watch() {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let inputs = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: vec![HeadOf(101)],
-        heard: heard.clone(),
+        inputs: inputs.clone(),
         ..Scripted::default()
     };
     runtime(true).block_on(async {
@@ -86,5 +86,5 @@ fn a_ping_is_answered_and_a_close_ends_the_watch() {
         "abandoned 1",
         "disconnected 1 by Client",
     ];
-    assert_eq!(*heard.lock().unwrap(), expected);
+    assert_eq!(*inputs.lock().unwrap(), expected);
 }

@@ -369,7 +369,7 @@ pub fn ordered_metadata(mut fields: Vec<(String, Value)>) -> Value {
 /// Sets a field to a string.
 fn set_text(object: &mut Map<String, Value>, field: &str, text: &str) {
     match object.get_mut(field) {
-        Some(Value::String(said)) if said == text => {}
+        Some(Value::String(stored)) if stored == text => {}
         Some(other) => *other = text.into(),
         None => drop(object.insert(field.to_owned(), text.into())),
     }

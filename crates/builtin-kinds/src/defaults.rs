@@ -269,8 +269,8 @@ fn limits(item: &mut Map<String, Value>) {
         ("default", "defaultRequest"),
         ("min", "defaultRequest"),
     ] {
-        let said = item.get(from).filter(|said| said.is_object()).cloned();
-        fill_absent(item, &json!({ to: said.unwrap_or_else(|| json!({})) }));
+        let value = item.get(from).filter(|value| value.is_object()).cloned();
+        fill_absent(item, &json!({ to: value.unwrap_or_else(|| json!({})) }));
     }
 }
 

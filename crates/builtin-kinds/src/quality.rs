@@ -9,14 +9,14 @@ use crate::fields::list;
 /// Returns the QoS class.
 pub fn of(pod: &Value) -> &'static str {
     let spec = &pod["spec"];
-    let said = |kind: &str| {
+    let is_set = |kind: &str| {
         spec["resources"][kind]
             .as_object()
             .is_some_and(|amounts| !amounts.is_empty())
     };
     // Resources of the pod take precedence over those of its containers.
     let nothing: &[Value] = &[];
-    let (whole, parts) = if said("requests") || said("limits") {
+    let (whole, parts) = if is_set("requests") || is_set("limits") {
         (Some(spec), [nothing, nothing])
     } else {
         (None, [list(spec, "containers"), list(spec, "initContainers")])

@@ -1,22 +1,22 @@
-//! Where a result points to: a file of the client's repository, because viewers show a result beside the line it points at, and
-//! the scenario's file is not there. It must not read files.
+//! Location of a result: a file of the client's repository, because viewers show a result only beside a file they have,
+//! and the scenario is not in that repository. It must not read files.
 
 use crate::results::{Found, TestResult};
 
-/// The scenarios of this repository.
+/// URL of this repository's files.
 pub(crate) const SCENARIOS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
 
 /// Files of the client's repository, as paths from its root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Anchors {
-    /// The file that a result points at, e.g. the adapter.
+    /// File that results point at, e.g. the adapter.
     pub source: Option<String>,
-    /// The file of known failures: a result that it lists points at its entry.
+    /// File of known failures; a result listed in it points at its entry.
     pub known_failures: Option<String>,
 }
 
 impl Anchors {
-    /// The file and line of a result; `None`: no file is known.
+    /// Returns file and line of a result; `None` if no file is set.
     pub(crate) fn of(&self, test: &TestResult) -> Option<(&str, u64)> {
         let entry = test.known.as_ref().map_or(0, |known| known.line);
         match (&self.known_failures, &self.source) {
@@ -27,7 +27,7 @@ impl Anchors {
     }
 }
 
-/// How to read the scenario of a result: the page and line of its file, and the command that prints it.
+/// Returns where to read the scenario of a result, and the command that runs it again.
 pub(crate) fn scenario(test: &TestResult, found: Option<&Found>) -> String {
     let line = found.and_then(Found::line_and_column);
     let line = line.map_or(String::new(), |(line, _)| format!("#L{line}"));
@@ -39,7 +39,7 @@ pub(crate) fn scenario(test: &TestResult, found: Option<&Found>) -> String {
     )
 }
 
-/// A path as a relative URI.
+/// Returns a path as a relative URI.
 pub(crate) fn uri(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! Workflow commands of GitHub Actions: an annotation for each result that is not as expected.
+//! Workflow commands of GitHub Actions: an annotation per unexpected result.
 //!
 //! The syntax: <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>.
 
@@ -7,11 +7,11 @@ use conformance::adapter::standing::Standing;
 use crate::anchor::{self, Anchors};
 use crate::results::{Results, TestResult};
 
-/// Annotations of one run; GitHub shows ten of a kind in a step, so that more would not be seen.
+/// Annotations per run. GitHub shows ten of a kind per step.
 const ANNOTATIONS_MAX: usize = 10;
 
-/// One line for each result that is not as expected, and one for those beyond the tenth. Without a file of the client's
-/// repository they belong to the run as a whole.
+/// Returns one line per unexpected result, and one for those beyond the tenth. Without a file of the client's
+/// repository they annotate the run.
 pub fn annotations(results: &Results, anchors: &Anchors) -> String {
     let bad: Vec<(&str, &TestResult)> = results
         .tests
@@ -63,12 +63,12 @@ fn level(standing: Standing) -> Option<&'static str> {
     }
 }
 
-/// A message: a newline would end the command, and begin another.
+/// Escapes a message: a newline would end the command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property: besides, a comma or colon would end it.
+/// Escapes a property, in which comma and colon are separators too.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,4 @@
-//! A badge as an endpoint of shields.io reads it. It must not know tests, only the footer.
+//! Badge as JSON for the endpoint of shields.io. It must not know tests, only the footer.
 //!
 //! The schema: <https://shields.io/badges/endpoint-badge>.
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::results::Footer;
 
-/// The badge of a run: requirements kept at MUST.
+/// Returns the badge of a run: MUST requirements kept.
 pub fn badge(footer: &Footer) -> Value {
     let must = footer.requirements.get("must").copied().unwrap_or_default();
     let (message, color) = match (footer.complete, must.judged) {
@@ -18,7 +18,7 @@ pub fn badge(footer: &Footer) -> Value {
             let message = format!("{}/{judged} MUST{edition}", must.kept);
             let broken = judged - must.kept.min(judged);
             let color = match footer.exit_code {
-                // The adapter or the harness is at fault: the number says nothing of the client.
+                // Adapter or harness error: the counts do not measure the client.
                 3 | 70 => "lightgrey",
                 _ if broken == 0 => "brightgreen",
                 _ if broken * 10 <= judged => "yellow",
@@ -60,7 +60,7 @@ mod tests {
         let badge = badge(&footer);
         assert_eq!(badge["message"], message);
         assert_eq!(badge["color"], color);
-        // What the endpoint requires, and nothing that it rejects.
+        // All required keys, and no key that the endpoint rejects.
         assert_eq!(badge["schemaVersion"], 1);
         let keys: Vec<&String> = badge.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["schemaVersion", "label", "message", "color"]);

@@ -1,7 +1,7 @@
-//! Two runs compared: what the client does otherwise, apart from what the tests do otherwise.
+//! Difference between two runs, split into changes of the client and changes of the tests.
 //!
-//! A difference belongs to the client only where both runs played the same scenario file, under the same version of
-//! fake-apiserver, and judged it. It must not read files.
+//! A difference belongs to the client only if both runs judged the same scenario file under the same version of
+//! fake-apiserver. It must not read files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,23 +14,23 @@ use serde::Serialize;
 
 use crate::results::Results;
 
-/// One side: a run, as far as it is compared.
+/// One side of a comparison: what is compared of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Side {
     /// Name and version of the client.
     pub client: String,
-    /// Version of fake-apiserver that played; empty where it is not known.
+    /// Version of fake-apiserver that ran the tests; empty if unknown.
     pub version: String,
-    /// Edition by which it was judged; absent: everything counted.
+    /// Edition it was scored by; absent: everything counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
-    /// SHA-256 of the edition's file; absent where it is not known.
+    /// SHA-256 of the edition's file; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edition_digest: Option<String>,
-    /// False: tests that are absent may have passed.
+    /// Whether the run is complete; if not, absent tests may have passed.
     pub complete: bool,
-    /// What is compared of each test.
+    /// Compared part of each test, by id.
     #[serde(skip)]
     pub tests: BTreeMap<String, Compared>,
 }
@@ -41,23 +41,23 @@ pub struct Side {
 pub struct Compared {
     /// The outcome.
     pub outcome: Outcome,
-    /// Its attempts came out differently.
+    /// Whether its attempts have different outcomes.
     pub flaky: bool,
-    /// Digest of the scenario's file; empty where it is not known.
+    /// Digest of the scenario's file; empty if unknown.
     pub digest: String,
-    /// The checks that contradict it.
+    /// Checks that contradict it.
     pub broken: BTreeSet<String>,
     /// Reason of the outcome.
     pub message: String,
 }
 
-/// Whose doing a difference is.
+/// Cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The client does worse in the same test.
+    /// The client is worse in the same test.
     ClientWorse,
-    /// The client does better in the same test.
+    /// The client is better in the same test.
     ClientBetter,
     /// The client breaks other checks of the same test.
     ClientOther,
@@ -67,16 +67,17 @@ pub enum Cause {
     TestAdded,
     /// The test exists in A only.
     TestRemoved,
-    /// Another version of fake-apiserver played or another edition counted, or it is not known that it was the same test: run A again to know.
+    /// Another version of fake-apiserver or another edition, or it is unknown whether the test is the same: run A again
+    /// to find out.
     Unknown,
-    /// A side is flaky: nothing follows from one run.
+    /// A side is flaky: one run proves nothing.
     Flaky,
     /// A side was not judged.
     NotJudged,
 }
 
 impl Cause {
-    /// All, in the order in which they are listed.
+    /// All causes, in the order of the report.
     pub const ALL: [Self; 9] = [
         Self::ClientWorse,
         Self::ClientBetter,
@@ -89,7 +90,7 @@ impl Cause {
         Self::NotJudged,
     ];
 
-    /// The heading of its differences.
+    /// Returns the heading of its section.
     pub fn heading(self) -> &'static str {
         match self {
             Self::ClientWorse => "The client got worse",
@@ -105,16 +106,16 @@ impl Cause {
     }
 }
 
-/// One test that came out differently, or is another one.
+/// A test that differs between the two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Id of the scenario.
     pub id: String,
-    /// Whose doing it is.
+    /// Cause of the difference.
     pub cause: Cause,
-    /// In A; absent where it does not exist.
+    /// Result in A; absent if the test does not exist there.
     pub a: Option<Compared>,
-    /// In B; absent where it does not exist.
+    /// Result in B; absent if the test does not exist there.
     pub b: Option<Compared>,
 }
 
@@ -125,14 +126,14 @@ pub struct Diff {
     pub a: Side,
     /// The later run.
     pub b: Side,
-    /// Number of tests that are the same on both sides, were judged, and came out the same.
+    /// Number of tests that are the same on both sides, were judged, and have the same outcome.
     pub same: usize,
-    /// By cause, then by id.
+    /// Differences by cause, then by id.
     pub differences: Vec<Difference>,
 }
 
 impl Side {
-    /// A run by its results.
+    /// Returns the side of a run.
     pub fn of(name: &str, results: &Results) -> Self {
         let footer = results.footer.as_ref();
         let compared = |test: &crate::results::TestResult| Compared {
@@ -214,14 +215,14 @@ fn cause(a: Option<&Compared>, b: Option<&Compared>, same_version: bool) -> Opti
     Some(match rank(b.outcome).cmp(&rank(a.outcome)) {
         std::cmp::Ordering::Greater => Cause::ClientWorse,
         std::cmp::Ordering::Less => Cause::ClientBetter,
-        // More of the same test is broken, or less of it.
+        // The checks broken in B include those of A, or the reverse.
         std::cmp::Ordering::Equal if b.broken.is_superset(&a.broken) => Cause::ClientWorse,
         std::cmp::Ordering::Equal if b.broken.is_subset(&a.broken) => Cause::ClientBetter,
         std::cmp::Ordering::Equal => Cause::ClientOther,
     })
 }
 
-/// How bad an outcome is; a hang is no worse than a crash.
+/// Rank of an outcome, worst first; a hang and a crash are equal.
 fn rank(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Pass => 0,
@@ -233,12 +234,12 @@ fn rank(outcome: Outcome) -> u8 {
 }
 
 impl Diff {
-    /// How many differences are of this cause.
+    /// Returns the number of differences with this cause.
     pub fn number(&self, cause: Cause) -> usize {
         self.differences.iter().filter(|one| one.cause == cause).count()
     }
 
-    /// 0: the client got no worse; 1: it did; 4: no test can be compared.
+    /// Returns the exit code. 0: the client is no worse; 1: it is worse; 4: no test can be compared.
     pub fn exit_code(&self) -> u8 {
         let client =
             [Cause::ClientWorse, Cause::ClientBetter, Cause::ClientOther].map(|cause| self.number(cause));
@@ -251,7 +252,7 @@ impl Diff {
         }
     }
 
-    /// The differences as text, a heading for each cause.
+    /// Formats the differences as text, with a section per cause.
     pub fn text(&self) -> String {
         // Writing to a String cannot fail.
         let mut text = String::new();
@@ -348,7 +349,7 @@ mod tests {
         let a = compared(outcomes[0], of_a, digests[0]);
         let b = compared(outcomes[1], of_b, digests[1]);
         assert_eq!(cause(Some(&a), Some(&b), true), expected);
-        // Another version of the fake may be what differs: then nothing is said of the client.
+        // Another version of the fake may be the cause, so the client is not charged.
         let other = cause(Some(&a), Some(&b), false);
         assert!(!matches!(
             other,
@@ -389,7 +390,7 @@ mod tests {
             (0, 1)
         );
         assert!(other.text().contains(", edition 2026.1\n"), "{}", other.text());
-        // The same name, and another list.
+        // The same name with another list of requirements.
         let mut a = a();
         a.edition.clone_from(&b.edition);
         let [of_a, of_b] = ["one", "other"].map(|text| Some(edition::digest(text)));

@@ -1,9 +1,9 @@
-//! One self-contained HTML file of one or several runs: the matrix, the requirements, and a section for each test with its
+//! One self-contained HTML file for one or several runs: the matrix, the requirements, and a section per test with its
 //! timeline. A pure function of results and evidence.
 //!
-//! The page is complete without JavaScript; the script (`page/`, bundled into `page/dist/page.js`) draws timelines from the
-//! tables that are there anyway, filters and moves. The page requests nothing: its Content-Security-Policy allows the one
-//! style sheet and the one script by their hashes, and no connection. All text is escaped by `maud`.
+//! The page is complete without JavaScript: the script (`page/`, bundled into `page/dist/page.js`) draws timelines from
+//! tables in the page, filters and navigates. The page requests nothing: its Content-Security-Policy allows one style
+//! sheet and one script by hash, and no connection. `maud` escapes all text.
 
 mod attempt;
 mod clients;
@@ -29,27 +29,27 @@ const STYLE: &str = include_str!("../page/src/page.css");
 /// Bundled from `page/src` by `page/build.mjs`, with the licences of what it contains.
 const SCRIPT: &str = include_str!("../page/dist/page.js");
 
-/// What is drawn of one run.
+/// Input for one run.
 #[derive(Debug)]
 pub struct Run {
-    /// Name of the run where no adapter introduced itself, e.g. its directory.
+    /// Name of the run if no adapter introduced itself, e.g. its directory.
     pub name: String,
-    /// All results of the run; `None`: only its evidence is known.
+    /// All results of the run; `None` if only evidence exists.
     pub results: Option<Results>,
-    /// The attempts whose evidence was kept.
+    /// Attempts whose evidence was kept.
     pub attempts: Vec<Kept>,
 }
 
-/// The evidence of one attempt.
+/// Evidence of one attempt.
 #[derive(Debug)]
 pub struct Kept {
-    /// Which attempt of its test, from 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
-    /// What it left.
+    /// Its evidence.
     pub evidence: Evidence,
 }
 
-/// The page of these runs: a column each.
+/// Returns the page of these runs, with a column per run.
 pub fn page(runs: &[Run]) -> String {
     let page = Page::of(runs);
     let policy = format!(
@@ -112,7 +112,7 @@ fn head(page: &Page<'_>) -> Markup {
     }
 }
 
-/// Hidden until the script shows it: without JavaScript it could do nothing.
+/// Hidden until the script shows it: it has no function without JavaScript.
 fn toolbar() -> Markup {
     html! {
         form #toolbar role="search" aria-label="Tests" hidden {
@@ -165,7 +165,7 @@ fn help() -> Markup {
     }
 }
 
-/// The hash by which a policy allows an inline script or style.
+/// Returns the hash by which the policy allows an inline script or style.
 fn source_hash(text: &str) -> String {
     format!(
         "'sha256-{}'",
@@ -178,8 +178,8 @@ fn count(number: usize, of: &str) -> String {
     format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A text from elsewhere on one line: nothing in it moves, hides or reorders what stands beside it, and it is not longer than
-/// `max` characters.
+/// Returns foreign text on one line of at most `max` characters, without control or bidirectional characters that could
+/// move, hide or reorder the text around it.
 fn cut(text: &str, max: usize) -> String {
     let mut kept: String = text.chars().take(max).collect();
     if kept.len() < text.len() {

@@ -1,8 +1,8 @@
 //! Reports of conformance runs: pure functions of results and evidence. Values in, text out.
 //!
-//! [`results`] are the lines of `conformance --format json`; [`html`] draws them with the evidence; [`sarif`], [`badge`],
-//! [`summary`] and [`annotations`] are for continuous integration; [`diff`] compares two runs. It must not read files, start
-//! anything or judge: verdicts come in as they were given.
+//! [`results`] are the lines of `conformance --format json`; [`html`] draws them with the evidence; [`sarif`],
+//! [`badge`], [`summary`] and [`annotations`] are for CI; [`diff`] compares two runs. It must not read files, start
+//! processes or judge: verdicts are inputs.
 
 pub mod anchor;
 pub mod annotations;

@@ -1,5 +1,5 @@
-//! Results of a run, line by line as `conformance --format json` prints them, and their JSON Schema. It must not know how
-//! tests are played or drawn.
+//! Results of a run, line by line as `conformance --format json` prints them, and their JSON Schema. It must not know
+//! how tests run or are drawn.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 #[serde(untagged)]
 #[schemars(title = "Line of `fake-apiserver conformance --format json`")]
 pub enum Line {
-    /// The last line. Without it the output is not complete.
+    /// The last line. Output without it is incomplete.
     Footer {
         /// The run.
         footer: Footer,
@@ -46,7 +46,7 @@ pub struct TestResult {
     pub covers: Vec<String>,
     /// Outcome of the attempt that is reported: the first that did not pass, else the last.
     pub outcome: Outcome,
-    /// The outcomes of all attempts against what is known of the test.
+    /// Outcomes of all attempts compared with the baseline.
     pub standing: Standing,
     /// Reason of the outcome; empty if it passed.
     pub message: String,
@@ -61,7 +61,7 @@ pub struct TestResult {
 /// Entry of a file of known failures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KnownFailure {
-    /// The outcome that is expected.
+    /// Expected outcome.
     pub outcome: String,
     /// Why the client fails.
     pub reason: String,
@@ -80,9 +80,9 @@ pub struct AttemptResult {
     pub outcome: Outcome,
     /// Reason of the outcome; empty if it passed.
     pub message: String,
-    /// What contradicts the scenario; `null`: it was not judged.
+    /// Contradictions; `null` if it was not judged.
     pub contradictions: Option<Vec<Found>>,
-    /// Output of the adapter that is no message.
+    /// Output of the adapter that is not a protocol message.
     pub stray_output: Option<String>,
     /// Last lines of the adapter's standard error.
     pub stderr: Vec<String>,
@@ -90,7 +90,7 @@ pub struct AttemptResult {
     pub took_ms: u64,
 }
 
-/// A contradiction, as reports and evidence carry it.
+/// A contradiction, as in reports and evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Found {
     /// `INV-07`, `expect.requests[2]`, `run`.
@@ -99,21 +99,21 @@ pub struct Found {
     pub requirements: Vec<String>,
     /// What happened, in one sentence.
     pub sentence: String,
-    /// `line:column` in the scenario's file, if a part of the file says what was expected.
+    /// `line:column` in the scenario's file, if the expectation is in the file.
     pub place: Option<String>,
     /// `seq` of the records that prove it.
     pub evidence: Vec<u64>,
-    /// What should have been.
+    /// Expected value.
     pub expected: String,
-    /// What was.
+    /// Actual value.
     pub actual: String,
 }
 
-/// The run: what was tested, and the counts.
+/// Summary of the run: what was tested, and the counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Footer {
-    /// False: the run was interrupted.
+    /// Whether the run is complete; false: it was interrupted.
     pub complete: bool,
     /// Version of fake-apiserver; empty where it is not known.
     #[serde(default)]
@@ -146,12 +146,12 @@ pub struct Footer {
 }
 
 impl Footer {
-    /// The edition that scored the run; `None`: all of its version counted, or this version does not have the edition.
+    /// Returns the edition that scored the run; `None` if everything counted or this version does not have the edition.
     pub fn scored_by(&self) -> Option<&'static Edition> {
         edition::scored_by(self.edition.as_deref(), self.edition_digest.as_deref())
     }
 
-    /// Name of the edition and the beginning of its digest, as people read them.
+    /// Returns the name of the edition and the start of its digest, for display.
     pub fn edition_label(&self) -> Option<String> {
         let name = self.edition.as_deref()?;
         Some(edition::label(name, self.edition_digest.as_deref()))
@@ -176,12 +176,12 @@ pub struct Results {
     pub footer: Option<Footer>,
 }
 
-/// A line that is none of a report.
+/// A line that is not part of a report.
 #[derive(Debug)]
 pub struct BadLine {
     /// Number of the line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// Parse error.
     pub error: serde_json::Error,
 }
 
@@ -201,7 +201,7 @@ impl Results {
     /// Parses the output of `conformance --format json`.
     ///
     /// # Errors
-    /// The first line that is none of it.
+    /// The first line that is not part of the output.
     pub fn parse(text: &str) -> Result<Self, BadLine> {
         let mut results = Self {
             tests: Vec::new(),
@@ -215,7 +215,7 @@ impl Results {
                 line: number + 1,
                 error,
             };
-            // Not by way of `Line`: an untagged enum has no error that says which key is wrong.
+            // Not by `Line`: errors of an untagged enum do not name the wrong key.
             let mut value: Value = serde_json::from_str(line).map_err(wrong)?;
             match value.get_mut("footer") {
                 Some(footer) => {
@@ -228,7 +228,7 @@ impl Results {
         Ok(results)
     }
 
-    /// The lines, as [`Results::parse`] reads them.
+    /// Formats the lines as [`Results::parse`] reads them.
     pub fn lines(&self) -> String {
         let tests = self.tests.iter().map(|test| line(&Line::Test(test.clone())));
         let footer = self.footer.clone().map(|footer| line(&Line::Footer { footer }));
@@ -237,23 +237,23 @@ impl Results {
 }
 
 impl TestResult {
-    /// The attempt that is reported: the first that did not pass, else the last.
-    pub fn told(&self) -> Option<&AttemptResult> {
+    /// Returns the reported attempt: the first that did not pass, else the last.
+    pub fn reported_attempt(&self) -> Option<&AttemptResult> {
         let mut attempts = self.attempts.iter();
         let first = attempts.find(|attempt| attempt.outcome != Outcome::Pass);
         first.or(self.attempts.last())
     }
 
-    /// Does the reported attempt speak against a requirement that the scenario covers? Every crash does.
+    /// Whether the reported attempt breaks a requirement that the scenario covers. Every crash does.
     pub fn breaks(&self, requirement: &str) -> bool {
         let breaks = |found: &Found| verdict::breaks(&found.check, &found.requirements, requirement);
         self.outcome == Outcome::Crash || self.found().iter().any(breaks)
     }
 
-    /// What contradicts the scenario in the attempt that is reported.
+    /// Returns the contradictions of the reported attempt.
     pub fn found(&self) -> &[Found] {
-        self.told()
-            .and_then(|told| told.contradictions.as_deref())
+        self.reported_attempt()
+            .and_then(|reported_attempt| reported_attempt.contradictions.as_deref())
             .unwrap_or_default()
     }
 }
@@ -275,27 +275,27 @@ impl From<&Contradiction> for Found {
 }
 
 impl Found {
-    /// Line and column in the scenario's file.
+    /// Returns line and column in the scenario's file.
     pub fn line_and_column(&self) -> Option<(u32, u32)> {
         let (line, column) = self.place.as_deref()?.split_once(':')?;
         Some((line.parse().ok()?, column.parse().ok()?))
     }
 }
 
-/// One line of the output, with its newline.
+/// Formats one line of the output, with its newline.
 pub fn line(line: &Line) -> String {
     let text = serde_json::to_string(line);
-    // A map with keys that are no strings would be the only error, and there is none.
+    // Only a map with non-string keys could fail, and there is none.
     text.map(|text| text + "\n").unwrap_or_default()
 }
 
-/// SHA-256 of a scenario's file, hexadecimal: two runs with the same digest played the same test.
+/// Returns the SHA-256 of a scenario's file, hexadecimal. Runs with the same digest ran the same test.
 pub fn digest(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// JSON Schema of a line, as kept in `schema/results.v1.json`.
+/// Returns the JSON Schema of a line, as in `schema/results.v1.json`.
 pub fn json_schema() -> String {
     let mut settings = schemars::generate::SchemaSettings::draft2020_12();
     settings.inline_subschemas = false;

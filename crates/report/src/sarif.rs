@@ -1,7 +1,7 @@
-//! Results as SARIF 2.1.0, for code scanning: a rule for each check, a result for each contradiction.
+//! Results as SARIF 2.1.0, for code scanning: a rule per check, a result per contradiction.
 //!
-//! The format: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/>. A result is located in a file of the client's repository, since
-//! viewers show no other, and relates to the line of the scenario's file.
+//! The format: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/>. A result is located in a file of the client's
+//! repository, because viewers show no other, and has the scenario's line as related location.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use crate::anchor::{self, Anchors, uri};
 use crate::results::{Found, Results, TestResult};
 
-/// Results of one file; code scanning takes no more of one run.
+/// Results per file: the limit of code scanning.
 const RESULTS_MAX: usize = 5000;
 
-/// What the paths of scenarios are relative to.
+/// Base of the paths of scenarios.
 const BASE: &str = "FAKE_APISERVER";
 
-/// The log of one run.
+/// Returns the log of one run.
 pub fn sarif(results: &Results, anchors: &Anchors) -> Value {
     let mut rules: BTreeMap<String, Value> = BTreeMap::new();
     let mut found = Vec::new();
@@ -68,7 +68,7 @@ pub fn sarif(results: &Results, anchors: &Anchors) -> Value {
     })
 }
 
-/// Passed and unplayed tests are no results of code scanning.
+/// Whether the test becomes a result: passed tests and tests that did not run do not.
 fn is_reported(test: &TestResult) -> bool {
     match test.standing {
         Standing::Warned | Standing::Known | Standing::Failed | Standing::Flaky => {
@@ -83,7 +83,7 @@ fn is_reported(test: &TestResult) -> bool {
     }
 }
 
-/// The rule of a check: `expect.requests[2]` and `expect.requests[0]` are of one rule.
+/// Returns the rule of a check: `expect.requests[2]` and `expect.requests[0]` share one.
 fn rule(check: &str) -> String {
     check.split('[').next().unwrap_or(check).to_owned()
 }
@@ -119,7 +119,7 @@ fn result(id: &str, index: usize, test: &TestResult, found: Option<&Found>, anch
             "artifactLocation": {"uri": uri(file)},
             "region": {"startLine": line.max(1), "startColumn": 1},
         }),
-        // A result without a place is refused by code scanning.
+        // Code scanning rejects a result without a location.
         None => of_scenario.clone(),
     };
     let read = anchor::scenario(test, found);
@@ -134,7 +134,7 @@ fn result(id: &str, index: usize, test: &TestResult, found: Option<&Found>, anch
             "message": {"text": "what the scenario expects"},
             "physicalLocation": of_scenario,
         }],
-        // Stable from run to run: sentences have times.
+        // Without the sentence, which has times, the fingerprint is stable between runs.
         "partialFingerprints": {"scenarioAndCheck/v1": format!("{}#{check}", test.id)},
         "properties": {"requirements": found.map(|found| &found.requirements), "outcome": test.outcome},
     });
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(results[2]["suppressions"][0]["kind"], "external");
     }
 
-    /// Viewers show a result beside a line of a file of the repository that they look at.
+    /// Viewers show a result beside a line of a file in the repository they display.
     #[test]
     fn a_result_is_located_in_the_clients_repository() {
         let place = |log: &Value, number: usize, kind: &str| {
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(place(&log, 2, "locations"), scenario);
     }
 
-    /// What sarif-schema-2.1.0.json requires of the objects that are used, and the values that it allows: it forbids other keys
+    /// Required keys of sarif-schema-2.1.0.json for the objects used, and its allowed values. It forbids other keys
     /// nowhere, but in `region` and `suppression` the values have types.
     #[test]
     fn the_shape_is_that_of_the_published_schema() {

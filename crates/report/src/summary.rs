@@ -1,4 +1,4 @@
-//! The summary of a run in Markdown, as a step of GitHub Actions shows it (`GITHUB_STEP_SUMMARY`).
+//! Summary of a run in Markdown, for `GITHUB_STEP_SUMMARY` of GitHub Actions.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use conformance::adapter::standing::Standing;
 
 use crate::results::{Results, TestResult};
 
-/// Rows of the table: a summary may have one MiB.
+/// Rows of the table; a summary may have 1 MiB.
 const ROWS_MAX: usize = 200;
 
 /// Characters of a reason.
 const REASON_MAX: usize = 400;
 
-/// The summary.
+/// Returns the summary.
 pub fn summary(results: &Results) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
@@ -99,7 +99,7 @@ pub fn summary(results: &Results) -> String {
     text
 }
 
-/// A text as one cell: nothing in it is Markdown or HTML.
+/// Escapes a text for one cell: nothing in it is Markdown or HTML.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars().take(REASON_MAX) {
@@ -113,7 +113,7 @@ fn escaped(text: &str) -> String {
                 escaped.push(c);
             }
             c if c.is_control() => {}
-            // A mention would notify somebody.
+            // A mention would notify a user.
             '@' => escaped.push_str("&#64;"),
             c => escaped.push(c),
         }

@@ -1,4 +1,4 @@
-//! Requirements by what the results of one client prove: kept, broken, or nothing. It must not know how they are drawn.
+//! Requirements proven kept or broken by the results of one client. It must not know how they are drawn.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use fake_apiserver::scenario::edition::Edition;
 
 use crate::results::TestResult;
 
-/// What the results prove of a requirement.
+/// Proof for a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Proven {
     /// Covered by a judged test, and broken in none.
@@ -16,12 +16,12 @@ pub(crate) enum Proven {
     Broken(Vec<String>),
 }
 
-/// What the results prove, by requirement id; a requirement without a judged test is absent. With an edition, of what it
-/// counts.
+/// Returns the proofs by requirement id; a requirement without a judged test is absent. With an edition, only
+/// requirements that it counts.
 pub(crate) fn proven(tests: &[TestResult], edition: Option<&Edition>) -> BTreeMap<String, Proven> {
     let mut proven: BTreeMap<String, Proven> = BTreeMap::new();
     for test in tests {
-        // Attempts that differ prove nothing either way.
+        // Attempts that differ prove nothing.
         if !test.outcome.is_judged() || matches!(test.standing, Standing::Flaky | Standing::NotScored) {
             continue;
         }

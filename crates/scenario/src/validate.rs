@@ -144,7 +144,7 @@ impl Validator<'_> {
         let Some(text) = text else { return String::new() };
         if text.value.trim().is_empty() {
             self.problem(
-                Problem::new(Code::Empty, text.span, format!("`{key}` says nothing"))
+                Problem::new(Code::Empty, text.span, format!("`{key}` is empty"))
                     .label("a sentence belongs here"),
             );
         }

@@ -94,7 +94,7 @@ fn may_lose_objects(scenario: &Scenario) -> bool {
                 StoreAction::Apply(_) | StoreAction::Relabel { .. } | StoreAction::Compact
             ),
             Action::Shape(shape) => matches!(shape, ShapeAction::Reply(_) | ShapeAction::EditPage(_)),
-            Action::Say(say) => matches!(say, SayAction::Send(_) | SayAction::SendEvent { .. }),
+            Action::Say(action) => matches!(action, SayAction::Send(_) | SayAction::SendEvent { .. }),
             // A bookmark moved past the version of a list may hide an object.
             Action::Rule(rule) => !matches!(rule, RuleAction::RepeatEvent(_)),
             Action::Refuse(_) => false,
@@ -144,13 +144,13 @@ mod tests {
     #[case::deleted("steps: [{delete: a}]\nexpect: {events: [{delete: a}]}\n", &[])]
     #[case::page("expect: {requests: [{page: 3}]}\n", &["page 3 never comes: with 500 a page"])]
     #[case::page_that_may_be_requested("client: {page_size: 1}\nsteps: [{apply: {configmap: {name: b}}}]\nexpect: {requests: [{page: 2}]}\n", &[])]
-    fn impossible_expectations_give_warnings(#[case] text: &str, #[case] said: &[&str]) {
+    fn impossible_expectations_give_warnings(#[case] text: &str, #[case] messages: &[&str]) {
         let scenario = parse("group/claim", Path::new("claim.yaml"), &format!("{HEAD}{text}"));
         let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
         let warnings = warnings(&scenario);
-        assert_eq!(warnings.len(), said.len(), "{warnings:?}");
-        for (warning, said) in warnings.iter().zip(said) {
-            assert!(warning.message.contains(said), "{warning:?}");
+        assert_eq!(warnings.len(), messages.len(), "{warnings:?}");
+        for (warning, messages) in warnings.iter().zip(messages) {
+            assert!(warning.message.contains(messages), "{warning:?}");
         }
     }
 }

@@ -41,9 +41,9 @@ fn error_output_is_bounded(#[case] text: String, #[case] count: usize) {
     let errors = mistakes_of(&text);
     assert_eq!(errors.count(), count);
     assert!(errors.errors().len() <= 50);
-    for said in [errors.render(Style::Plain), errors.to_string()] {
-        assert!(said.len() < 120_000, "{} bytes", said.len());
-        let widest = said.lines().map(|line| line.chars().count()).max();
+    for rendered in [errors.render(Style::Plain), errors.to_string()] {
+        assert!(rendered.len() < 120_000, "{} bytes", rendered.len());
+        let widest = rendered.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(1_300), "{widest:?} columns");
     }
     if count > 50 {
@@ -61,17 +61,17 @@ fn error_output_is_bounded(#[case] text: String, #[case] count: usize) {
 #[case::in_the_next_line("clinet: {}\n# \u{1b}]0;title\u{7}\u{9b}31m\u{202e}\n")]
 fn terminal_control_sequences_are_never_printed(#[case] text: &str) {
     let errors = mistakes_of(&format!("{HEAD}{text}"));
-    let said = errors.render(Style::Plain) + &errors.to_string();
+    let rendered = errors.render(Style::Plain) + &errors.to_string();
     let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-    assert!(!said.contains(obeyed), "{said:?}");
+    assert!(!rendered.contains(obeyed), "{rendered:?}");
 }
 
 #[test]
 fn the_caret_in_a_long_line_points_at_the_error() {
     let text = format!("{HEAD}client: {{labels: \"{}\", colour: red}}\n", "é".repeat(300));
-    let said = mistakes_of(&text).render(Style::Plain);
-    assert!(said.contains("claim.yaml:5:322"), "{said}");
-    let lines: Vec<&str> = said.lines().collect();
+    let rendered = mistakes_of(&text).render(Style::Plain);
+    assert!(rendered.contains("claim.yaml:5:322"), "{rendered}");
+    let lines: Vec<&str> = rendered.lines().collect();
     let at = lines
         .iter()
         .position(|line| line.contains("colour: red"))
@@ -82,7 +82,7 @@ fn the_caret_in_a_long_line_points_at_the_error() {
         .collect::<String>();
     let column = column.split("colour").next().unwrap().chars().count();
     let marks = lines[at + 1].split('─').next().unwrap().chars().count();
-    assert_eq!(marks, column, "{said}");
+    assert_eq!(marks, column, "{rendered}");
 }
 
 #[test]
@@ -157,10 +157,10 @@ fn a_folder_without_scenarios_is_an_error() {
     let (files, errors) = find(&[folder.clone(), folder.join("not-there.yaml")]);
     // Missing files are reported when they are read.
     assert_eq!((files.len(), errors.len()), (1, 1));
-    let said = errors[0].to_string();
+    let rendered = errors[0].to_string();
     assert!(
-        said.contains(&format!("there is no scenario in {}", folder.display())),
-        "{said}"
+        rendered.contains(&format!("there is no scenario in {}", folder.display())),
+        "{rendered}"
     );
     assert_eq!(files[0].load().unwrap_err().errors()[0].code, Code::Unreadable);
 }
@@ -188,8 +188,8 @@ fn many_steps_are_parsed() {
 fn a_list_of_allowed_words_is_never_truncated(#[case] text: &str, #[case] last: &str) {
     let errors = mistakes_of(&format!("{HEAD}{text}"));
     let line = errors.to_string();
-    for said in [errors.render(Style::Plain), line] {
-        assert!(said.contains(last) && !said.contains('…'), "{said}");
+    for rendered in [errors.render(Style::Plain), line] {
+        assert!(rendered.contains(last) && !rendered.contains('…'), "{rendered}");
     }
 }
 
@@ -224,11 +224,11 @@ fn an_object_is_as_deep_as_a_server_takes_it(
     let parsed = parse("group/claim", Path::new("claim.yaml"), &file(legal));
     assert!(parsed.is_ok(), "{}", parsed.unwrap_err());
     let errors = mistakes_of(&file(too_deep));
-    let told: Vec<(Code, u32)> = errors
+    let reported: Vec<(Code, u32)> = errors
         .errors()
         .iter()
         .map(|error| (error.code, error.at.line))
         .collect();
     let line = 5 + u32::try_from(before.matches('\n').count()).unwrap();
-    assert_eq!(told, [(Code::OutOfRange, line)], "{errors}");
+    assert_eq!(reported, [(Code::OutOfRange, line)], "{errors}");
 }

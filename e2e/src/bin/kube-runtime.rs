@@ -61,7 +61,7 @@ async fn tell_stream(store: Store<ConfigMap>, events: impl Stream<Item = watcher
                     .collect();
                 for name in gone {
                     known.remove(&name);
-                    tell(&json!({"event": "deleted", "name": name}));
+                    print_event(&json!({"event": "deleted", "name": name}));
                 }
                 for object in held {
                     let version = object.resource_version();
@@ -71,9 +71,9 @@ async fn tell_stream(store: Store<ConfigMap>, events: impl Stream<Item = watcher
                         Some(_) => {}
                     }
                 }
-                tell(&json!({"event": "synced"}));
+                print_event(&json!({"event": "synced"}));
             }
-            Err(error) => tell(&json!({"event": "error", "message": error.to_string()})),
+            Err(error) => print_event(&json!({"event": "error", "message": error.to_string()})),
         }
     }
 }
@@ -101,18 +101,18 @@ async fn control(config_maps: Api<ConfigMap>) {
     let mut outcomes = std::pin::pin!(controller.run(reconcile, retry, Arc::new(client)));
     while let Some(outcome) = outcomes.next().await {
         if let Err(error) = outcome {
-            tell(&json!({"event": "error", "message": error.to_string()}));
+            print_event(&json!({"event": "error", "message": error.to_string()}));
         }
     }
 }
 
 fn tell_object(event: &str, object: &ConfigMap) {
     let value = object.labels().get("v").map(String::as_str).unwrap_or_default();
-    tell(&json!({"event": event, "name": object.name_any(), "value": value}));
+    print_event(&json!({"event": event, "name": object.name_any(), "value": value}));
 }
 
 #[expect(clippy::print_stdout, reason = "the lines are what the program is for")]
-fn tell(line: &Value) {
+fn print_event(line: &Value) {
     println!("{line}");
 }
 

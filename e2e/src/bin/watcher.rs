@@ -42,13 +42,13 @@ async fn follow(config_maps: Api<ConfigMap>) {
             }
             Ok(Event::InitDone) => {
                 for name in held.keys().filter(|name| !next.contains_key(*name)) {
-                    tell(&json!({"event": "deleted", "name": name}));
+                    print_event(&json!({"event": "deleted", "name": name}));
                 }
                 for (name, object) in &next {
                     tell_state(held.get(name), object);
                 }
                 held = std::mem::take(&mut next);
-                tell(&json!({"event": "synced"}));
+                print_event(&json!({"event": "synced"}));
             }
             Ok(Event::Apply(object)) => {
                 tell_state(held.get(&object.name_any()), &object);
@@ -56,9 +56,9 @@ async fn follow(config_maps: Api<ConfigMap>) {
             }
             Ok(Event::Delete(object)) => {
                 held.remove(&object.name_any());
-                tell(&json!({"event": "deleted", "name": object.name_any()}));
+                print_event(&json!({"event": "deleted", "name": object.name_any()}));
             }
-            Err(error) => tell(&json!({"event": "error", "message": error.to_string()})),
+            Err(error) => print_event(&json!({"event": "error", "message": error.to_string()})),
         }
     }
 }
@@ -71,11 +71,11 @@ fn tell_state(before: Option<&ConfigMap>, object: &ConfigMap) {
         Some(_) => return,
     };
     let value = object.labels().get("v").map(String::as_str).unwrap_or_default();
-    tell(&json!({"event": event, "name": object.name_any(), "value": value}));
+    print_event(&json!({"event": event, "name": object.name_any(), "value": value}));
 }
 
 #[expect(clippy::print_stdout, reason = "the lines are what the program is for")]
-fn tell(line: &Value) {
+fn print_event(line: &Value) {
     println!("{line}");
 }
 

@@ -72,7 +72,7 @@ pub(super) fn judge(chapter: &Chapter, recorded: &str, played: &str) -> Result<(
     }
     let name = chapter.name();
     Err(format!(
-        "kubectl tells the fake from a real server (-) in oracle/kubectl/{name}:\n\n{wrong}\n\
+        "kubectl prints something else for the fake than for a real server (-) in oracle/kubectl/{name}:\n\n{wrong}\n\
          After mending: cargo test -p e2e --test clients {name}\n\
          What is meant to differ stands in oracle/kubectl/{name}/differences.yaml, with its reason.\n"
     ))
@@ -147,7 +147,7 @@ mod tests {
         let verdict = super::judge(&chapter(lines, commands), REAL, played);
         match (verdict, complaint) {
             (Ok(()), None) => {}
-            (Err(said), Some(expected)) => assert!(said.contains(expected), "{said}"),
+            (Err(mistake), Some(expected)) => assert!(mistake.contains(expected), "{mistake}"),
             (verdict, expected) => panic!("{verdict:?} and not {expected:?}"),
         }
     }

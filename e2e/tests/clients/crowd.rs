@@ -7,7 +7,7 @@
 
 use std::process::Command;
 
-use e2e::client::{Client, Told};
+use e2e::client::{Client, ClientEvent};
 use e2e::server::{Server, Transport};
 use e2e::toolchain::{self, or_skip};
 use rstest::rstest;
@@ -71,19 +71,19 @@ fn nobody_in_a_crowd_is_accused(#[values(Transport::Http, Transport::Tls)] trans
             loops,
         })
         .collect();
-    expect(&mut crowd, Told::Synced);
+    expect(&mut crowd, ClientEvent::Synced);
     for round in 0..number("CROWD_ROUNDS").unwrap_or(ROUNDS) {
         let (first, second) = (format!("first-{round}"), format!("second-{round}"));
         server.create(CONFIG_MAPS, &config_map(&first));
-        expect(&mut crowd, Told::Added(&first, "1"));
+        expect(&mut crowd, ClientEvent::Added(&first, "1"));
         disturb(&server, round);
         server.create(CONFIG_MAPS, &config_map(&second));
-        expect(&mut crowd, Told::Added(&second, "1"));
+        expect(&mut crowd, ClientEvent::Added(&second, "1"));
         server.delete(&format!("{CONFIG_MAPS}/{first}"));
-        expect(&mut crowd, Told::Deleted(&first));
+        expect(&mut crowd, ClientEvent::Deleted(&first));
         if round > 1 {
             server.delete(&format!("{CONFIG_MAPS}/second-{}", round - 2));
-            expect(&mut crowd, Told::Deleted(&format!("second-{}", round - 2)));
+            expect(&mut crowd, ClientEvent::Deleted(&format!("second-{}", round - 2)));
         }
     }
     let verdict: Value = serde_json::from_str(&server.ctl(&["verdict"])).expect("a verdict is JSON");
@@ -91,10 +91,10 @@ fn nobody_in_a_crowd_is_accused(#[values(Transport::Http, Transport::Tls)] trans
     let accused: Vec<&Value> = clients
         .iter()
         .flat_map(|client| client["contradictions"].as_array().into_iter().flatten())
-        .filter(|told| {
+        .filter(|violation| {
             !KNOWN
                 .iter()
-                .any(|known| *known == (text(told, "client"), text(told, "check")))
+                .any(|known| *known == (text(violation, "client"), text(violation, "check")))
         })
         .collect();
     assert!(accused.is_empty(), "{accused:#?}");
@@ -102,9 +102,9 @@ fn nobody_in_a_crowd_is_accused(#[values(Transport::Http, Transport::Tls)] trans
     assert!(reads > 0, "it heard them");
 }
 
-fn expect(crowd: &mut [Member], told: Told<'_>) {
+fn expect(crowd: &mut [Member], violation: ClientEvent<'_>) {
     for member in crowd {
-        member.client.expect_times(member.loops, told);
+        member.client.expect_times(member.loops, violation);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use e2e::client::{Client, Told};
+use e2e::client::{Client, ClientEvent};
 use e2e::server::{Server, Transport};
 use e2e::toolchain::{self, Missing};
 use rstest::rstest;
@@ -44,27 +44,27 @@ fn a_client_lives(
     server.create(CONFIG_MAPS, &config_map("a", "1"));
 
     let mut client = Client::start(program, &server);
-    client.expect(Told::Added("a", "1"));
+    client.expect(ClientEvent::Added("a", "1"));
 
     server.create(CONFIG_MAPS, &config_map("b", "1"));
-    client.expect(Told::Added("b", "1"));
+    client.expect(ClientEvent::Added("b", "1"));
     server.merge(&format!("{CONFIG_MAPS}/b"), &labelled("2"));
-    client.expect(Told::Updated("b", "2"));
+    client.expect(ClientEvent::Updated("b", "2"));
     server.delete(&format!("{CONFIG_MAPS}/b"));
-    client.expect(Told::Deleted("b"));
+    client.expect(ClientEvent::Deleted("b"));
 
     // The connection is reset, and later changes are not lost.
     server.ctl(&["cut", "--how", "rst", "--resource", "configmaps"]);
     server.expect("the reset", |line| line.ends_with(" rst"));
     server.create(CONFIG_MAPS, &config_map("c", "1"));
-    client.expect(Told::Added("c", "1"));
+    client.expect(ClientEvent::Added("c", "1"));
     server.expect("a new watch", is_watch);
 
     // The version expires: as an event in the middle of a watch …
     server.ctl(&["expire", "--resource", "configmaps"]);
     server.expect("the 410", |line| line.contains("ERROR 410"));
     server.delete(&format!("{CONFIG_MAPS}/c"));
-    client.expect(Told::Deleted("c"));
+    client.expect(ClientEvent::Deleted("c"));
     server.expect("a new watch", is_watch);
 
     // … and as the status of a new watch.
@@ -72,7 +72,7 @@ fn a_client_lives(
     server.ctl(&["cut", "--how", "fin", "--resource", "configmaps"]);
     server.expect("the 410", |line| line.contains(" 410"));
     server.merge(&format!("{CONFIG_MAPS}/a"), &labelled("2"));
-    client.expect(Told::Updated("a", "2"));
+    client.expect(ClientEvent::Updated("a", "2"));
 }
 
 fn is_watch(line: &str) -> bool {

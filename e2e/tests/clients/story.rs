@@ -36,11 +36,11 @@ fn kubectl_cannot_tell(#[files("../oracle/kubectl/*/story.sh")] story: PathBuf) 
 fn the_page_shows_the_chapters() {
     let page =
         std::fs::read_to_string(repository().join("docs/fidelity.md")).expect("docs/fidelity.md is there");
-    let told = story::page().unwrap_or_else(|why| panic!("{why}"));
+    let expected = story::page().unwrap_or_else(|why| panic!("{why}"));
     let suites = suites::page::page().unwrap_or_else(|why| panic!("{why}"));
-    let told = suites + &told;
+    let expected = suites + &expected;
     assert!(
-        page.ends_with(&told),
-        "docs/fidelity.md does not tell what oracle/kubectl and e2e/suites hold; run `cargo xtask fidelity --write-docs`"
+        page.ends_with(&expected),
+        "docs/fidelity.md differs from oracle/kubectl and e2e/suites; run `cargo xtask fidelity --write-docs`"
     );
 }

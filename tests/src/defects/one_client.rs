@@ -42,7 +42,7 @@ const CHANGES: usize = 40;
 const CONTENT: &str = "hunter2";
 
 fn story(text: &str) -> SharedScenario {
-    match scenario::parse("story/told", "story/told.yaml".as_ref(), text) {
+    match scenario::parse("story/story", "story/story.yaml".as_ref(), text) {
         Ok(scenario) => Arc::new(scenario),
         Err(errors) => panic!("{}", errors.render(Style::Plain)),
     }
@@ -76,8 +76,8 @@ pub(super) fn an_error_names_its_object(client: &dyn Client) -> Result<(), Strin
     let scenario = repository::scenario("decode/a-deletion-that-cannot-be-decoded-is-not-skipped");
     let records = play(&scenario, client);
     match errors(&records).as_slice() {
-        [] => Err("no error is told".to_owned()),
-        told if told.iter().any(|message| message.contains("default/a")) => Ok(()),
+        [] => Err("no error is reported".to_owned()),
+        errors if errors.iter().any(|message| message.contains("default/a")) => Ok(()),
         [first, ..] => Err(format!("the error is `{first}`")),
     }
 }
@@ -89,8 +89,8 @@ pub(super) fn a_cut_is_a_cut(client: &dyn Client) -> Result<(), String> {
             let value = letter.repeat(400 / letter.len());
             let scenario = story(&format!(
                 "scenario: v1
-title: told
-why: told
+title: story
+why: story
 covers: [CONN-01]
 objects:
   - configmap: {{name: a}}
@@ -139,8 +139,8 @@ impl Client for Retrying<'_> {
 pub(super) fn a_day_of_retry_after(client: &dyn Client) -> Result<(), String> {
     let scenario = story(
         "scenario: v1
-title: told
-why: told
+title: story
+why: story
 covers: [RETRY-05]
 objects:
   - configmap: {name: a}
@@ -154,8 +154,8 @@ expect: {within: 10m}
     if reports(&records).any(|report| *report == Report::InitDone) {
         Ok(())
     } else {
-        let told = errors(&records).len();
-        Err(format!("not ready after 10 min, and {told} errors told"))
+        let errors = errors(&records).len();
+        Err(format!("not ready after 10 min, and {errors} errors reported"))
     }
 }
 
@@ -178,8 +178,8 @@ impl Write for Log {
 pub(super) fn no_object_is_logged(client: &dyn Client) -> Result<(), String> {
     let scenario = story(&format!(
         "scenario: v1
-title: told
-why: told
+title: story
+why: story
 covers: [DECODE-06]
 objects:
   - configmap: {{name: a, data: {{password: {CONTENT}}}}}
@@ -198,7 +198,7 @@ steps:
         .finish();
     let records = tracing::subscriber::with_default(subscriber, || play(&scenario, client));
     if errors(&records).is_empty() {
-        return Err("no list was refused, so the story tells nothing".to_owned());
+        return Err("no list was refused, so the story proves nothing".to_owned());
     }
     let log = log.0.lock().unwrap_or_else(PoisonError::into_inner);
     let text = String::from_utf8_lossy(&log);
@@ -218,8 +218,8 @@ steps:
 pub(super) fn one_name_in_two_namespaces(client: &dyn Client) -> Result<(), String> {
     let scenario = story(
         "scenario: v1
-title: told
-why: told
+title: story
+why: story
 covers: [SEL-01]
 target: {resource: configmaps, namespace: all}
 client: {object: a}
@@ -234,9 +234,9 @@ expect: {within: 10s}
     );
     let records = play(&scenario, client);
     if reports(&records).any(|report| matches!(report, Report::Delete(_))) {
-        Err("told that it is gone when the other is".to_owned())
+        Err("reported gone when the other is".to_owned())
     } else if errors(&records).is_empty() {
-        Err("not told that there are two".to_owned())
+        Err("the second object is not reported".to_owned())
     } else {
         Ok(())
     }
@@ -264,10 +264,7 @@ impl Client for Controlled {
 
     fn start(&self, kube: kube_client::Client, start: Start) -> BoxStream<'static, Report> {
         let refused = tower::service_fn(|_: http::Request<Body>| async {
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "virtual time: it takes a while to say no"
-            )]
+            #[expect(clippy::disallowed_methods, reason = "virtual time: the rejection is delayed")]
             tokio::time::sleep(ON_THE_WAY).await;
             let status = Body::from(br#"{"kind":"Status","code":500}"#.to_vec());
             http::Response::builder().status(500).body(status)
@@ -314,7 +311,7 @@ fn a_failing_neighbour(
         [0, 0] => Ok(()),
         [0, _] => Err(format!("changes are reconciled more than {LATE:?} late")),
         [late, _] => Err(format!(
-            "{late} changes are late beside a healthy neighbour too: the story tells nothing"
+            "{late} changes are late beside a healthy neighbour too: the story proves nothing"
         )),
     }
 }
@@ -322,8 +319,8 @@ fn a_failing_neighbour(
 /// Returns how many changes, half a second apart, were not reconciled in time.
 fn late(client: &dyn Client) -> usize {
     let mut text = "scenario: v1
-title: told
-why: told
+title: story
+why: story
 covers: [RETRY-01]
 objects:
   - configmap: {name: a, data: {v: \"0\"}}

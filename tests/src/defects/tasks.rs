@@ -46,17 +46,17 @@ fn all_done(waiting: &[JoinHandle<()>]) -> Result<(), String> {
     }
 }
 
-fn heard(mut heard: UnboundedReceiver<String>, wanted: &str) -> Result<(), String> {
+fn expect_only(mut names_sent: UnboundedReceiver<String>, wanted: &str) -> Result<(), String> {
     let mut names = Vec::new();
-    while let Ok(name) = heard.try_recv() {
+    while let Ok(name) = names_sent.try_recv() {
         names.push(name);
     }
     if names.iter().any(|name| name == wanted) {
         Ok(())
     } else if names.is_empty() {
-        Err("it hears nothing".to_owned())
+        Err("it receives nothing".to_owned())
     } else {
-        Err(format!("it hears {} only", names.join(", ")))
+        Err(format!("it receives {} only", names.join(", ")))
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) mod theirs {
                 }
             });
             let_others_run().await;
-            heard(names, "next")
+            expect_only(names, "next")
         })
     }
 
@@ -123,7 +123,7 @@ pub(super) mod theirs {
             if touched > 1 {
                 Ok(())
             } else {
-                Err("nothing is told of it".to_owned())
+                Err("it is not reported".to_owned())
             }
         })
     }
@@ -175,7 +175,7 @@ pub(super) mod ours {
                 }
             });
             let_others_run().await;
-            heard(names, "next")
+            expect_only(names, "next")
         })
     }
 
@@ -197,7 +197,7 @@ pub(super) mod ours {
             if is_told {
                 Ok(())
             } else {
-                Err("nothing is told of it".to_owned())
+                Err("it is not reported".to_owned())
             }
         })
     }

@@ -140,7 +140,7 @@ impl Run {
             self.resource_version = newest.to_string();
         }
         self.seen_any = true;
-        self.heard = now();
+        self.last_received = now();
         self.aborted = 0;
         self.starts = 0;
         self.phase = Phase::Open { initial: false };

@@ -168,9 +168,9 @@ impl Run {
         }
         self.failures = 0;
         if reading.brought > 0 {
-            self.heard = now();
+            self.last_received = now();
         }
-        if now() - self.heard > TRUST && !self.is(Mistake::TrustsSilence) {
+        if now() - self.last_received > TRUST && !self.is(Mistake::TrustsSilence) {
             return self.start_over();
         }
         self.phase = Phase::Open { initial: false };
@@ -199,7 +199,7 @@ impl Run {
     /// Consumes every complete value in the buffer: a value is complete when it parses, regardless of lines.
     fn drain(&mut self, reading: &mut Reading) -> Flow {
         let mut buffer = std::mem::take(&mut reading.buffer);
-        let told = self.reports.len();
+        let before = self.reports.len();
         let mut flow = Flow::On;
         let mut done = 0;
         let mut values = serde_json::Deserializer::from_slice(&buffer).into_iter::<Value>();
@@ -225,7 +225,7 @@ impl Run {
             }
         }
         if self.is(Mistake::ReportsNewestFirst) {
-            self.reports.make_contiguous()[told..].reverse();
+            self.reports.make_contiguous()[before..].reverse();
         }
         reading.buffer = buffer.split_off(done);
         flow

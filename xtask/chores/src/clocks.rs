@@ -200,17 +200,17 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
                 arguments.package.is_empty() || arguments.package.iter().any(|name| name == suite.package);
             wanted && suite.takes.runs(clock.thorough, arguments.quick)
         });
-        say(format_args!("{}", clock.name));
+        print_line(format_args!("{}", clock.name));
         for suite in suites {
             runs += 1;
             match under(&library, clock, suite, &binaries) {
-                Ok(passed) => say(format_args!(
+                Ok(passed) => print_line(format_args!(
                     "  {passed:>4} passed  {} {}",
                     suite.package, suite.target
                 )),
                 Err(problem) => {
                     failed += 1;
-                    say(format_args!("  FAILED       {} {}", suite.package, suite.target));
+                    print_line(format_args!("  FAILED       {} {}", suite.package, suite.target));
                     eprintln!(
                         "clocks: {}: {} {}: {problem}",
                         clock.name, suite.package, suite.target
@@ -230,7 +230,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Prints a line; a reader that left is no error.
-fn say(line: fmt::Arguments<'_>) {
+fn print_line(line: fmt::Arguments<'_>) {
     let _closed_pipe = writeln!(std::io::stdout(), "{line}");
 }
 
@@ -285,8 +285,8 @@ fn under(library: &Path, clock: &Clock, suite: &Suite, binaries: &[Executable]) 
 fn verdict(output: &Output) -> Result<u64, String> {
     let printed = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{}\n{printed}\n{said}", output.status));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}\n{printed}\n{errors}", output.status));
     }
     match passed(&printed) {
         Some(0) | None => Err("no test ran".to_owned()),

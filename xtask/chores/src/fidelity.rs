@@ -197,7 +197,7 @@ async fn record(version: &str, only: &[String]) -> Result<ExitCode, Error> {
             continue;
         }
         let file = folder.join(format!("{}.txt", probe.id));
-        let said = match ::fidelity::transcript(&probe, &mut server).await {
+        let transcript = match ::fidelity::transcript(&probe, &mut server).await {
             Ok(text) => {
                 std::fs::write(&file, text)
                     .map_err(|why| Error::caller(format!("{}: {why}", file.display())))?;
@@ -208,7 +208,7 @@ async fn record(version: &str, only: &[String]) -> Result<ExitCode, Error> {
                 format!("failed    {}: {why}", probe.id)
             }
         };
-        let _closed_pipe = writeln!(std::io::stdout(), "{said}");
+        let _closed_pipe = writeln!(std::io::stdout(), "{transcript}");
     }
     Ok(if failures > 0 {
         ExitCode::from(USAGE)

@@ -94,16 +94,16 @@ fn start(version: &str) -> Result<(), Error> {
         )));
     }
     // Its output goes to a file, because a write to a pipe without a reader would end it.
-    let said = folder()?.join("oracle.json");
+    let announced = folder()?.join("oracle.json");
     let mut child = command(version)?
         .stdin(Stdio::null())
-        .stdout(file(&said)?)
-        .stderr(file(&said.with_extension("log"))?)
+        .stdout(file(&announced)?)
+        .stderr(file(&announced.with_extension("log"))?)
         .spawn()
         .map_err(|why| Error::caller(format!("oracle {version}: {why}")))?;
     std::fs::write(pid_file(), child.id().to_string()).map_err(|why| Error::caller(why.to_string()))?;
     loop {
-        let text = std::fs::read_to_string(&said).unwrap_or_default();
+        let text = std::fs::read_to_string(&announced).unwrap_or_default();
         if text.ends_with('\n') {
             let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
             return Ok(());
@@ -112,7 +112,7 @@ fn start(version: &str) -> Result<(), Error> {
             let _gone = std::fs::remove_file(pid_file());
             return Err(Error::server(format!(
                 "the oracle ended: {status}; see {}",
-                said.with_extension("log").display()
+                announced.with_extension("log").display()
             )));
         }
         std::thread::yield_now();

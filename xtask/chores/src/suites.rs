@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             Ok(verdict) if verdict.is_as_expected() => 0,
             Ok(_) => UNEXPECTED,
             Err(why) => {
-                say(&format!("{}: {why}", suite.name));
+                print_line(&format!("{}: {why}", suite.name));
                 NOT_RUN
             }
         };
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn failed(why: &str, code: u8) -> ExitCode {
-    say(why);
+    print_line(why);
     ExitCode::from(code)
 }
 
@@ -131,11 +131,11 @@ fn one(
         expected.specs.retain(wanted);
     }
     let listed: Vec<&String> = known.iter().flat_map(|expected| &expected.specs).collect();
-    say(&format!("{}: building", suite.name));
+    print_line(&format!("{}: building", suite.name));
     let folder = folder(suite)?;
     let mut began = Instant::now();
     let mut running = || {
-        say(&format!(
+        print_line(&format!(
             "{}: running, output in {}",
             suite.name,
             folder.display()
@@ -206,6 +206,6 @@ fn print(suite: &Suite, against: Against, verdict: &Verdict, seconds: u64) {
 }
 
 /// Prints a line of progress.
-fn say(line: &str) {
+fn print_line(line: &str) {
     let _closed_pipe = writeln!(std::io::stderr(), "suites: {line}");
 }

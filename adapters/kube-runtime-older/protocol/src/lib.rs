@@ -69,10 +69,10 @@ pub fn serve(
         "ev": "hello", "protocol": 1, "client": client, "contracts": ["informer"], "caps": hello.caps, "recovers": "library",
     });
     print(&hello);
-    let (heard, mut commands) = mpsc::unbounded_channel();
+    let (sender, mut commands) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if heard.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }

@@ -247,10 +247,10 @@ fn to_v2_metric(metric: &Value, sources: &[(&str, Fields)]) -> Value {
             }
         }
         if let Some(target) = shown[*source].get_mut("target") {
-            let says = |field: &str| !target[field].is_null();
-            let kind = if says("averageUtilization") {
+            let is_set = |field: &str| !target[field].is_null();
+            let kind = if is_set("averageUtilization") {
                 "Utilization"
-            } else if says("averageValue") {
+            } else if is_set("averageValue") {
                 "AverageValue"
             } else {
                 "Value"

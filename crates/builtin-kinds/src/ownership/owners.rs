@@ -111,19 +111,19 @@ pub(super) fn write(object: &mut Value, mut owners: Vec<Owner>) {
                 Operation::Update => "Update",
             };
             let mut entry = Map::with_capacity(7);
-            let mut say = |field: &str, value| drop(entry.insert(field.to_owned(), value));
+            let mut put = |field: &str, value| drop(entry.insert(field.to_owned(), value));
             if !owner.manager.is_empty() {
-                say("manager", owner.manager.into());
+                put("manager", owner.manager.into());
             }
-            say("operation", operation.into());
-            say("apiVersion", owner.api_version.into());
+            put("operation", operation.into());
+            put("apiVersion", owner.api_version.into());
             if let Some(time) = owner.time {
-                say("time", time.into());
+                put("time", time.into());
             }
-            say("fieldsType", "FieldsV1".into());
-            say("fieldsV1", owner.fields.encode());
+            put("fieldsType", "FieldsV1".into());
+            put("fieldsV1", owner.fields.encode());
             if !owner.subresource.is_empty() {
-                say("subresource", owner.subresource.into());
+                put("subresource", owner.subresource.into());
             }
             Value::Object(entry)
         })

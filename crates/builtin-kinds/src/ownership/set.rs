@@ -63,9 +63,9 @@ impl Fields {
     /// Encodes as FieldsV1.
     pub(super) fn encode(self) -> Value {
         // A set without members below its root has only the root, which needs no `.`.
-        let said = self.has_root && !self.below.is_empty();
-        let mut tree = Map::with_capacity(self.below.len() + usize::from(said));
-        if said {
+        let has_marker = self.has_root && !self.below.is_empty();
+        let mut tree = Map::with_capacity(self.below.len() + usize::from(has_marker));
+        if has_marker {
             tree.insert(".".to_owned(), Value::Object(Map::new()));
         }
         for (element, fields) in self.below {

@@ -213,11 +213,11 @@ fn only_rights_that_are_held_can_be_granted(#[case] granted: PolicyRule, #[case]
         name: "ann",
         groups: &groups,
     };
-    let told = missing(user, &policy.rules(user, "a"), &[granted]);
+    let message = missing(user, &policy.rules(user, "a"), &[granted]);
     let head = "user \"ann\" (groups=[\"team\" \"system:authenticated\"]) is attempting to grant RBAC permissions not \
                 currently held:\n";
     let expected = (!expected.is_empty()).then(|| format!("{head}{expected}"));
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 #[test]
@@ -236,9 +236,9 @@ fn paths_are_granted_like_resources() {
         groups: &[],
     };
     assert_eq!(missing(user, &held, &[paths("/logs/a")]), None);
-    let told = missing(user, &held, &[paths("/metrics")]).unwrap();
+    let message = missing(user, &held, &[paths("/metrics")]).unwrap();
     assert!(
-        told.ends_with("\n{NonResourceURLs:[\"/metrics\"], Verbs:[\"get\"]}"),
-        "{told}"
+        message.ends_with("\n{NonResourceURLs:[\"/metrics\"], Verbs:[\"get\"]}"),
+        "{message}"
     );
 }

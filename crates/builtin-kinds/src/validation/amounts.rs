@@ -61,28 +61,28 @@ pub(super) fn limit(context: &FieldContext<'_>, errors: &mut ErrorList) {
         errors.duplicate(&at, &kind.into(), "");
     }
     let none = Map::new();
-    let said = |field: &str| context.value[field].as_object().unwrap_or(&none);
+    let amounts = |field: &str| context.value[field].as_object().unwrap_or(&none);
     let mut names = BTreeSet::new();
     for field in ["max", "min", "default", "defaultRequest"] {
         if kind == "Pod" && field.starts_with("default") {
-            if !said(field).is_empty() {
+            if !amounts(field).is_empty() {
                 errors.forbidden(&context.at(field), "may not be specified when `type` is 'Pod'");
             }
             continue;
         }
         named(context, field, errors);
-        names.extend(said(field).keys());
+        names.extend(amounts(field).keys());
     }
     if kind == "PersistentVolumeClaim"
         && !["min", "max"]
             .iter()
-            .any(|field| said(field).contains_key("storage"))
+            .any(|field| amounts(field).contains_key("storage"))
     {
         let why = "either minimum or maximum storage value is required, but neither was provided";
         errors.required(&context.at("limits"), why);
     }
     named(context, "maxLimitRequestRatio", errors);
-    names.extend(said("maxLimitRequestRatio").keys());
+    names.extend(amounts("maxLimitRequestRatio").keys());
     for name in names {
         in_order(context, name, errors);
     }
@@ -125,17 +125,17 @@ fn is_quota(name: &str) -> bool {
 
 /// Validates that minimum, defaults and maximum of one resource are in ascending order.
 fn in_order(context: &FieldContext<'_>, name: &str, errors: &mut ErrorList) {
-    let said = |field: &str| {
+    let amounts = |field: &str| {
         let pod = context.text("type") == "Pod" && field.starts_with("default");
         context.value[field][name].as_str().filter(|_| !pod)
     };
     let mut more =
         |field: &str, shown: Option<&str>, (what, one): (&str, &str), (than, other): (&str, &str)| {
-            if let (Some(one), Some(other)) = (said(one), said(other))
+            if let (Some(one), Some(other)) = (amounts(one), amounts(other))
                 && types::amount(one) > types::amount(other)
             {
                 let why = format!("{what} {one} is greater than {than} {other}");
-                let shown = shown.and_then(said).unwrap_or(one);
+                let shown = shown.and_then(amounts).unwrap_or(one);
                 errors.invalid(&context.at(&format!("{field}[{name}]")), &shown.into(), &why);
             }
         };
@@ -172,7 +172,7 @@ fn in_order(context: &FieldContext<'_>, name: &str, errors: &mut ErrorList) {
         ("max value", "max"),
     );
     if let Some(ratio) =
-        said("maxLimitRequestRatio").filter(|ratio| types::amount(ratio) < types::amount("1"))
+        amounts("maxLimitRequestRatio").filter(|ratio| types::amount(ratio) < types::amount("1"))
     {
         let at = context.at(&format!("maxLimitRequestRatio[{name}]"));
         errors.invalid(&at, &ratio.into(), &format!("ratio {ratio} is less than 1"));

@@ -39,19 +39,19 @@ pub(super) fn metric(context: &FieldContext<'_>, errors: &mut ErrorList) {
     if !types.contains(&kind) {
         errors.unsupported(&context.at("type"), &kind.into(), &types);
     }
-    let said = |field: &str| !context.value[field].is_null();
+    let is_set = |field: &str| !context.value[field].is_null();
     // kube-apiserver reports the first of them in this order.
     let order = ["object", "external", "pods", "resource", "containerResource"];
-    if let Some(first) = order.into_iter().find(|field| said(field)) {
+    if let Some(first) = order.into_iter().find(|field| is_set(field)) {
         source(first, &context.value[first], &context.at(first), errors);
     }
     for (of, field) in SOURCES {
-        if kind == of && !said(field) {
+        if kind == of && !is_set(field) {
             errors.required(
                 &context.at(field),
                 "must populate information for the given metric source",
             );
-        } else if kind != of && said(field) {
+        } else if kind != of && is_set(field) {
             errors.forbidden(&context.at(field), "must populate the given metric source only");
         }
     }
@@ -90,9 +90,9 @@ fn source(field: &str, source: &Value, path: &str, errors: &mut ErrorList) {
     if utilization.as_i64().is_some_and(|percent| percent < 1) {
         errors.invalid(&at("averageUtilization"), utilization, "must be greater than 0");
     }
-    let said = |field: &str| !target[field].is_null();
+    let is_set = |field: &str| !target[field].is_null();
     match field {
-        "resource" | "containerResource" => match (said("averageUtilization"), said("averageValue")) {
+        "resource" | "containerResource" => match (is_set("averageUtilization"), is_set("averageValue")) {
             (false, false) => errors.required(
                 &at("averageUtilization"),
                 "must set either a target raw value or a target utilization",
@@ -103,16 +103,16 @@ fn source(field: &str, source: &Value, path: &str, errors: &mut ErrorList) {
             ),
             (_, _) => {}
         },
-        "pods" if !said("averageValue") => {
+        "pods" if !is_set("averageValue") => {
             errors.required(&at("averageValue"), "must specify a positive target averageValue");
         }
-        "object" if !said("value") && !said("averageValue") => {
+        "object" if !is_set("value") && !is_set("averageValue") => {
             errors.required(
                 &at("averageValue"),
                 "must set either a target value or averageValue",
             );
         }
-        "external" => match (said("value"), said("averageValue")) {
+        "external" => match (is_set("value"), is_set("averageValue")) {
             (false, false) => errors.required(
                 &at("averageValue"),
                 "must set either a target value for metric or a per-pod target",

@@ -31,8 +31,8 @@ pub(super) fn service_addresses(context: &FieldContext<'_>, errors: &mut ErrorLi
         "ExternalName" => {
             for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
                 // `clusterIPs[0]` and `clusterIP` are the same value.
-                let said = !spec[field].is_null() || field == "clusterIPs" && !spec["clusterIP"].is_null();
-                if said {
+                let is_set = !spec[field].is_null() || field == "clusterIPs" && !spec["clusterIP"].is_null();
+                if is_set {
                     errors.forbidden(
                         &format!("spec.{field}"),
                         "may not be set for ExternalName services",
@@ -303,7 +303,7 @@ pub(super) fn peer(context: &FieldContext<'_>, errors: &mut ErrorList) {
     }
     let block = &context.value["ipBlock"];
     excepted(context, block, errors);
-    if block.is_object() && context.value.as_object().is_some_and(|said| said.len() > 1) {
+    if block.is_object() && context.value.as_object().is_some_and(|fields| fields.len() > 1) {
         errors.forbidden(context.path, "may not specify both ipBlock and another peer");
     }
 }

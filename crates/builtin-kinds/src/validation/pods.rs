@@ -234,8 +234,8 @@ pub(super) fn ephemeral_container(context: &FieldContext<'_>, errors: &mut Error
     for field in FIELDS {
         let value = &context.value[field];
         let fields = value.as_object();
-        let says = fields.map_or(!value.is_null(), |fields| !fields.is_empty());
-        if says {
+        let is_set = fields.map_or(!value.is_null(), |fields| !fields.is_empty());
+        if is_set {
             errors.forbidden(&context.at(field), WHY);
         }
     }

@@ -77,8 +77,8 @@ impl Rule {
         }
         let value = below(context.value, &self.field);
         let path = context.at(self.shown.as_ref().unwrap_or(&self.field));
-        let said = value.is_string() && self.is.iter().any(|format| format.takes_empty());
-        if is_empty(value) && !said {
+        let empty_allowed = value.is_string() && self.is.iter().any(|format| format.takes_empty());
+        if is_empty(value) && !empty_allowed {
             match &self.required {
                 None | Some(Required::Plainly(false)) => {}
                 Some(Required::Plainly(true)) => errors.required(&path, ""),

@@ -31,16 +31,16 @@ pub(super) fn webhook_rule(context: &FieldContext<'_>, errors: &mut ErrorList) {
         ("apiVersions", "API versions"),
     ];
     for (field, what) in others {
-        let said = context.list(field);
-        if said.is_empty() {
+        let listed = context.list(field);
+        if listed.is_empty() {
             errors.required(&context.at(field), "");
-        } else if said.len() > 1 && said.contains(&"*".into()) {
+        } else if listed.len() > 1 && listed.contains(&"*".into()) {
             let why = format!("if '*' is present, must not specify other {what}");
             errors.invalid(&context.at(field), &context.value[field], &why);
         }
         if field == "operations" {
             let known = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-            for (nth, operation) in said.iter().enumerate() {
+            for (nth, operation) in listed.iter().enumerate() {
                 if !operation
                     .as_str()
                     .is_some_and(|operation| known.contains(&operation))

@@ -1,4 +1,4 @@
-//! One attempt: what contradicts the scenario, the place for the drawing, and the events in three lanes.
+//! One attempt: contradictions, the figure of the timeline, and the events in three lanes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use super::model::{Attempt, Cell, Client, Page, Test, sign};
 use super::{count, cut, source};
 use crate::results::Found;
 
-/// Contradictions shown of one attempt.
+/// Contradictions shown per attempt.
 const FOUND_MAX: usize = 20;
 
-/// Records that one contradiction links.
+/// Records linked per contradiction.
 const PROOFS_MAX: usize = 12;
 
-/// Characters of standard error.
+/// Characters of standard error shown.
 const STDERR_MAX: usize = 4000;
 
 pub(super) fn section(
@@ -121,12 +121,12 @@ fn contradiction(
     }
 }
 
-/// Fragment of an event.
+/// Returns the fragment of an event.
 fn event(attempt: &Attempt<'_>, seq: u64) -> String {
     format!("{}@{seq}", attempt.slug)
 }
 
-/// The script draws from this table, and puts the drawing in the empty figure above it.
+/// Data of the timeline: the script draws it into the empty figure above.
 fn events(test: &Test<'_>, attempt: &Attempt<'_>) -> Markup {
     let mut proofs: BTreeMap<u64, Vec<(usize, &str)>> = BTreeMap::new();
     for (number, found) in (1..).zip(attempt.found.iter().take(FOUND_MAX)) {
@@ -207,7 +207,7 @@ fn stderr(attempt: &Attempt<'_>) -> Markup {
     }
 }
 
-/// `0.124 s`: cut and not rounded, as times in sentences are.
+/// `0.124 s`: truncated, as in the judge's sentences.
 fn seconds(ms: f64) -> String {
     format!("{:.3} s", ms.floor() / 1000.0)
 }

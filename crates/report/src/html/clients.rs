@@ -1,4 +1,4 @@
-//! The table of clients: what was tested, and the counts. It must not know traces.
+//! Table of clients: what was tested, and the counts. It must not know traces.
 
 use conformance::adapter::outcome::Outcome;
 use maud::{Markup, html};

@@ -1,5 +1,5 @@
-//! The records of a trace as rows of a table with three lanes: client events, requests and connections, server and store.
-//! It must not know verdicts; which rows are evidence is an argument.
+//! Records of a trace as rows of a table with three lanes: client events, requests and connections, server and store.
+//! It must not know verdicts; the rows that are evidence are an argument.
 
 use std::collections::BTreeSet;
 
@@ -8,34 +8,34 @@ use fake_apiserver::scenario::Scenario;
 
 use super::cut;
 
-/// Rows of one attempt: so many at its beginning …
+/// Rows of one attempt, limited to this many at its beginning …
 const FIRST_ROWS: usize = 300;
-/// … so many at its end …
+/// … this many at its end …
 const LAST_ROWS: usize = 120;
-/// … and so many around each record that is evidence.
+/// … and this many around each record that is evidence.
 const AROUND: usize = 3;
-/// Records that are evidence and get a row, at most.
+/// Records of evidence with a row, at most.
 const PROOFS_MAX: usize = 60;
 
-/// Upper bound of the rows of one attempt.
+/// Most rows of one attempt.
 pub(super) const ROWS_MAX: usize = FIRST_ROWS + LAST_ROWS + PROOFS_MAX * (2 * AROUND + 1);
 
 /// Characters of a row's text.
 const TEXT_MAX: usize = 300;
 
-/// Who did what a record says.
+/// Lane of a record: the side that acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// The client reported it.
+    /// Reported by the client.
     Client,
-    /// It was seen on the wire.
+    /// Seen on the wire.
     Wire,
-    /// The store changed, or the script acted.
+    /// A change in the store, or an action of the script.
     Server,
 }
 
 impl Lane {
-    /// In the order in which they are drawn.
+    /// All lanes, in drawing order.
     pub(super) const ALL: [Self; 3] = [Self::Client, Self::Wire, Self::Server];
 
     pub(super) fn title(self) -> &'static str {
@@ -46,7 +46,7 @@ impl Lane {
         }
     }
 
-    /// The word for it in the table's data, which the script reads.
+    /// Returns the word used in the table's data, which the script reads.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -60,31 +60,31 @@ impl Lane {
 pub(super) enum Row<'a> {
     /// A record.
     Record(Line<'a>),
-    /// So many records are left out.
+    /// Number of records left out.
     Gap(usize),
 }
 
-/// A record, drawn.
+/// A record as a row.
 pub(super) struct Line<'a> {
     pub(super) seq: u64,
     /// Milliseconds from the start.
     pub(super) at_ms: f64,
     pub(super) lane: Lane,
     pub(super) kind: &'a str,
-    /// Request that it is about.
+    /// Request it belongs to.
     pub(super) stream: Option<u64>,
-    /// Connection that it is about.
+    /// Connection it belongs to.
     pub(super) conn: Option<u64>,
-    /// A few words, for the drawing.
+    /// Short label in the drawing.
     pub(super) label: String,
     pub(super) text: String,
-    /// The script made it: the server deviated from what a real one would do.
+    /// Whether the script caused it: the server deviated from a real one.
     pub(super) scripted: bool,
-    /// Line of the scenario's file that caused it.
+    /// Line in the scenario file that caused it.
     pub(super) step_line: Option<u32>,
 }
 
-/// The rows of a trace; `proofs`: `seq` of the records that are evidence.
+/// Returns the rows of a trace; `proofs` has the `seq` of the records that are evidence.
 pub(super) fn rows<'a>(
     records: &'a [Record],
     scenario: Option<&Scenario>,
@@ -178,7 +178,7 @@ fn conn(what: &What) -> Option<u64> {
     }
 }
 
-/// Would a real server not have done it?
+/// Whether a real server would not have done it.
 fn is_scripted(what: &What) -> bool {
     match what {
         What::Head { scripted, .. } | What::Page { scripted, .. } => *scripted,
@@ -204,7 +204,7 @@ fn is_scripted(what: &What) -> bool {
     }
 }
 
-/// A few words: what a mark of the drawing says beside itself.
+/// Returns the short label beside a mark of the drawing.
 fn label(what: &What) -> String {
     match what {
         What::Request {
@@ -275,7 +275,7 @@ fn frame_label(frame: &Frame) -> String {
     }
 }
 
-/// The key without its namespace.
+/// Returns the key without its namespace.
 fn name(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
 }

@@ -1,4 +1,4 @@
-//! The matrix: a row a test, a column a client. It must not know traces.
+//! The matrix: a row per test, a column per client. It must not know traces.
 
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::cut;
 use super::model::{Cell, Page, Test, sign};
 
-/// Characters of a reason in its cell.
+/// Characters of a reason in a cell.
 const REASON_MAX: usize = 220;
 
 pub(super) fn section(page: &Page<'_>) -> Markup {
@@ -77,11 +77,11 @@ fn of_client(cell: Option<&Cell<'_>>) -> Markup {
     let Some(cell) = cell else {
         return html! { td.outcome.absent { span.hidden { "no result" } } };
     };
-    let said = html! { (mark(cell)) span.hidden { (word(cell)) } };
+    let label = html! { (mark(cell)) span.hidden { (word(cell)) } };
     html! {
         td.outcome.(cell.outcome.word()) title=(title(cell)) {
-            @if let Some(attempt) = cell.attempts.first() { a href={ "#" (attempt.slug) } { (said) } }
-            @else { (said) }
+            @if let Some(attempt) = cell.attempts.first() { a href={ "#" (attempt.slug) } { (label) } }
+            @else { (label) }
         }
     }
 }
@@ -92,7 +92,7 @@ fn title(cell: &Cell<'_>) -> String {
         .to_owned()
 }
 
-/// The outcome, and what is expected of it where that is something else.
+/// Returns the outcome, and the expected one if it differs.
 pub(super) fn word(cell: &Cell<'_>) -> String {
     match cell.standing {
         Some(Standing::Known) => format!("{}, known", cell.outcome.word()),
@@ -111,12 +111,12 @@ pub(super) fn word(cell: &Cell<'_>) -> String {
     }
 }
 
-/// A sign of the outcome that does not depend on colour.
+/// Returns a mark of the outcome that does not depend on colour.
 pub(super) fn mark(cell: &Cell<'_>) -> Markup {
     html! { span.mark.known[matches!(cell.standing, Some(Standing::Known | Standing::NotScored))] aria-hidden="true" { (sign(cell.outcome)) } }
 }
 
-/// What the filter looks for, in lower case.
+/// Returns the text that the filter searches, in lower case.
 fn words(page: &Page<'_>, test: &Test<'_>) -> String {
     let mut words = format!("{} {} {}", test.id, test.title, test.covers.join(" "));
     for (client, cell) in page.clients.iter().zip(&test.cells) {

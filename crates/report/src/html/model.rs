@@ -1,4 +1,4 @@
-//! Runs side by side: clients, tests, and what came of each test with each client. It must not know HTML.
+//! Runs side by side: clients, tests, and the results of each test. It must not know HTML.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,38 +13,38 @@ use super::{Kept, Run, cut};
 use crate::results::{Found, Kept as Tally, KnownFailure, digest};
 use crate::tally::{Proven, proven};
 
-/// Records drawn of all attempts together: a file of some ten megabytes at most.
+/// Records drawn in total; keeps the file below about ten megabytes.
 const RECORDS_MAX: usize = 24_000;
 
-/// All that is on the page.
+/// Content of the page.
 pub(super) struct Page<'a> {
     pub(super) clients: Vec<Client>,
-    /// By id.
+    /// Tests by id.
     pub(super) tests: Vec<Test<'a>>,
 }
 
 /// A column.
 pub(super) struct Client {
-    /// Part of fragments: its name without what a URL would escape, and distinct.
+    /// Part of fragments: its name without characters that URLs escape; unique.
     pub(super) slug: String,
-    /// Distinct on the page.
+    /// Display name, unique on the page.
     pub(super) name: String,
     pub(super) version: String,
     pub(super) lang: String,
-    /// The edition by which it is judged, as it is shown.
+    /// Label of the edition it is scored by.
     pub(super) edition: Option<String>,
-    /// The same, where this version has it.
+    /// The edition, if this version has it.
     pub(super) scored_by: Option<&'static Edition>,
-    /// `MUST` and `SHOULD`, where the run came to its end.
+    /// MUST and SHOULD counts, if the run is complete.
     pub(super) requirements: Option<(Tally, Tally)>,
-    /// The run was interrupted, or its results are not known.
+    /// Why the results are incomplete.
     pub(super) incomplete: Option<&'static str>,
-    /// What is proven of each requirement.
+    /// Requirements proven kept or broken.
     pub(super) proven: BTreeMap<String, Proven>,
 }
 
 impl Client {
-    /// The level at which the requirement counted in the run; `None`: it did not, or there is no such requirement.
+    /// Returns the level of the requirement in the run; `None` if it did not count or does not exist.
     pub(super) fn level(&self, requirement: &str) -> Option<Level> {
         edition::level(self.scored_by, requirement)
     }
@@ -55,24 +55,24 @@ pub(super) struct Test<'a> {
     pub(super) id: &'a str,
     pub(super) title: String,
     pub(super) covers: Vec<String>,
-    /// The scenario's file, where evidence has it, parsed if this version can.
+    /// File of the scenario, if evidence has it, parsed if this version can parse it.
     pub(super) source: Option<Source<'a>>,
-    /// What came of it with each client, in their order.
+    /// Results in the order of the clients.
     pub(super) cells: Vec<Option<Cell<'a>>>,
 }
 
 impl Test<'_> {
-    /// Has it evidence, so that there is something to show?
+    /// Whether it has evidence to show.
     pub(super) fn has_section(&self) -> bool {
         self.cells.iter().flatten().any(|cell| !cell.attempts.is_empty())
     }
 
-    /// Fragment of its section.
+    /// Returns the fragment of its section.
     pub(super) fn fragment(&self) -> String {
         format!("test/{}", slug(self.id))
     }
 
-    /// What the script filters by: `new`, `bad` or `ok`.
+    /// Returns the class used by the filter: `new`, `bad` or `ok`.
     pub(super) fn state(&self) -> &'static str {
         let mut cells = self.cells.iter().flatten();
         if cells.clone().any(Cell::is_unexpected) {
@@ -85,15 +85,15 @@ impl Test<'_> {
     }
 }
 
-/// The file of a scenario.
+/// File of a scenario.
 pub(super) struct Source<'a> {
     pub(super) text: &'a str,
     pub(super) scenario: Option<Scenario>,
-    /// Another run had another file of the same id.
+    /// Whether another run had another file of the same id.
     pub(super) differs: bool,
 }
 
-/// What came of one test with one client.
+/// Result of one test with one client.
 pub(super) struct Cell<'a> {
     pub(super) outcome: Outcome,
     pub(super) standing: Option<Standing>,
@@ -104,7 +104,7 @@ pub(super) struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// Is it to be looked at?
+    /// Whether it needs attention.
     pub(super) fn is_unexpected(&self) -> bool {
         match self.standing {
             Some(
@@ -133,7 +133,7 @@ pub(super) struct Attempt<'a> {
     pub(super) found: Vec<Found>,
     /// Fragment of its section.
     pub(super) slug: String,
-    /// False: the page has room for no more records.
+    /// Whether it is drawn; the page limits the number of records.
     pub(super) drawn: bool,
 }
 
@@ -146,8 +146,8 @@ impl<'a> Page<'a> {
         Self { clients, tests }
     }
 
-    /// The level of a requirement, by the editions of the runs: one word where they agree; empty where no run counts it, or
-    /// there is no such requirement.
+    /// Returns the level of a requirement in the editions of the runs: one word if they agree; empty if no run counts
+    /// it or it does not exist.
     pub(super) fn level(&self, requirement: &str) -> String {
         let mut by_level: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for client in &self.clients {
@@ -166,7 +166,7 @@ impl<'a> Page<'a> {
         words.collect::<Vec<String>>().join("; ")
     }
 
-    /// How many results accuse a client.
+    /// Returns the number of results that accuse a client.
     pub(super) fn accused(&self) -> usize {
         let cells = self.tests.iter().flat_map(|test| test.cells.iter().flatten());
         cells.filter(|cell| cell.outcome.accuses_client()).count()
@@ -190,12 +190,12 @@ fn clients(runs: &[Run]) -> Vec<Client> {
         .iter()
         .zip(introduced)
         .map(|(run, (mut label, version, lang))| {
-            // Two runs of one client are told apart by their directories.
+            // Two runs of one client are distinguished by their directories.
             if labels[&label] > 1 && label != run.name {
                 label = format!("{label} ({})", run.name);
             }
             let footer = run.results.as_ref().map(|results| results.footer.as_ref());
-            // Without results, what the attempts were judged by.
+            // Without results, use the edition of the attempts.
             let first = run.attempts.first().map(|kept| &kept.evidence.summary);
             let (edition, scored_by) = match (footer.flatten(), first) {
                 (Some(footer), _) => (footer.edition_label(), footer.scored_by()),
@@ -233,7 +233,7 @@ fn clients(runs: &[Run]) -> Vec<Client> {
     clients.collect()
 }
 
-/// Name, version and language by which a run introduces itself.
+/// Returns name, version and language of the client of a run.
 fn introduction(run: &Run) -> (String, String, String) {
     let of_results = run
         .results
@@ -309,20 +309,20 @@ fn cell<'a>(id: &str, run: &'a Run, client: &Client) -> Option<Cell<'a>> {
             attempts,
         });
     }
-    // Without results, what is reported is as in them: the first attempt that did not pass.
+    // Without results, choose the attempt as results do: the first that did not pass.
     let summary = |kept: &&&Kept| kept.evidence.summary.outcome != Outcome::Pass;
-    let told = kept.iter().find(summary).or(kept.last())?;
+    let shown = kept.iter().find(summary).or(kept.last())?;
     Some(Cell {
-        outcome: told.evidence.summary.outcome,
+        outcome: shown.evidence.summary.outcome,
         standing: None,
-        message: told.evidence.summary.message.clone(),
+        message: shown.evidence.summary.message.clone(),
         known: None,
         rerun: None,
         attempts,
     })
 }
 
-/// The contradictions of a verdict; evidence that was changed by hand may have others than this version writes.
+/// Returns the contradictions of a verdict. Evidence edited by hand may have unknown ones.
 fn found(summary: &Summary) -> Vec<Found> {
     serde_json::from_value(summary.contradictions.clone()).unwrap_or_default()
 }
@@ -342,7 +342,7 @@ fn source<'a>(id: &str, runs: &'a [Run]) -> Option<Source<'a>> {
     })
 }
 
-/// Gives the room that there is to the attempts that accuse somebody first.
+/// Assigns the room for records, first to attempts that accuse a client.
 fn ration(tests: &mut [Test<'_>]) {
     let mut left = RECORDS_MAX;
     for accusing in [true, false] {
@@ -357,7 +357,7 @@ fn ration(tests: &mut [Test<'_>]) {
     }
 }
 
-/// The sign of an outcome.
+/// Returns the sign of an outcome.
 pub(super) fn sign(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "✓",
@@ -370,7 +370,7 @@ pub(super) fn sign(outcome: Outcome) -> &'static str {
     }
 }
 
-/// A text as part of a fragment: what has a meaning in URLs or HTML becomes a hyphen.
+/// Makes a text part of a fragment: characters with a meaning in URLs or HTML become hyphens.
 pub(super) fn slug(text: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let slug: String = text

@@ -1,4 +1,4 @@
-//! The requirements that the runs prove kept or broken: a row each, a column a client. It must not know traces.
+//! Requirements that the runs prove kept or broken: a row each, a column per client. It must not know traces.
 
 use fake_apiserver::scenario::catalogue::{self, Requirement};
 use maud::{Markup, html};

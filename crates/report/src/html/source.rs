@@ -1,4 +1,4 @@
-//! The file of a scenario, line by line, so that steps and contradictions can point at their lines.
+//! File of a scenario, line by line, so that steps and contradictions can link to lines.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use maud::{Markup, html};
 use super::cut;
 use super::model::{Test, slug};
 
-/// Lines shown of a file.
+/// Lines of a file shown.
 const LINES_MAX: usize = 400;
 
-/// Lines above and below one that is pointed at.
+/// Lines shown above and below a marked one.
 const AROUND: usize = 2;
 
-/// Fragment of a line.
+/// Returns the fragment of a line.
 pub(super) fn fragment(test: &Test<'_>, line: u32) -> String {
     format!("scenario/{}/{line}", slug(test.id))
 }
 
-/// The whole file; `marked`: lines that a contradiction points at.
+/// Returns the whole file; `marked` has the lines that contradictions link to.
 pub(super) fn file(test: &Test<'_>, marked: &BTreeSet<u32>) -> Markup {
     let Some(source) = &test.source else {
         return html! {};
@@ -30,7 +30,7 @@ pub(super) fn file(test: &Test<'_>, marked: &BTreeSet<u32>) -> Markup {
             @if source.differs {
                 p.note { "The runs had different files of this id; this is the one of the first." }
             }
-            // A long line scrolls inside of it, also with the keyboard.
+            // A long line scrolls inside the block, also by keyboard.
             pre tabindex="0" role="region" aria-label={ "Scenario " (cut(test.id, 200)) } {
                 code {
                     @for (number, text) in (1..).zip(source.text.lines().take(LINES_MAX)) {
@@ -46,7 +46,7 @@ pub(super) fn file(test: &Test<'_>, marked: &BTreeSet<u32>) -> Markup {
     }
 }
 
-/// The lines around a place.
+/// Returns the lines around a place.
 pub(super) fn excerpt(text: &str, line: u32) -> Markup {
     let line = line as usize;
     let first = line.saturating_sub(AROUND).max(1);

@@ -1,4 +1,4 @@
-//! The section of one test: its claim, its scenario, and its attempts with each client.
+//! Section of one test: claim, scenario, and attempts with each client.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(super) fn sections(page: &Page<'_>) -> Markup {
     }
 }
 
-/// The attempt that is open at first: one with a contradiction, else the first.
+/// Returns the attempt that is open at first: the first with a contradiction, else the first.
 fn opened<'a>(tests: &[&'a Test<'_>]) -> Option<&'a str> {
     let cells = tests.iter().flat_map(|test| test.cells.iter().flatten());
     let attempts: Vec<&Attempt<'_>> = cells.flat_map(|cell| &cell.attempts).collect();

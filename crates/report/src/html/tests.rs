@@ -1,4 +1,4 @@
-//! The page from hand-written runs: nothing of their texts becomes markup, and what is too long is cut.
+//! The page of hand-written runs: none of their text becomes markup, and long text is cut.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::*;
 use crate::results::tests::{footer, found, result};
 
-/// What would end an element, an attribute, a script or a comment, and reorder the line.
+/// Text that would end an element, attribute, script or comment, or reorder the line.
 const HOSTILE: &str = "</script></style><img src=x onerror=alert(1)>\"'><!-- &lt; \u{202e}\u{1b}[2J";
 
 fn summary(id: &str, message: &str, contradictions: serde_json::Value) -> Summary {
@@ -71,7 +71,7 @@ fn run(name: &str, attempts: Vec<Kept>) -> Run {
     }
 }
 
-/// The text inside of elements, and the values of attributes that the page has of its own.
+/// Returns the text of elements and the values of attributes, without the page's own style and script.
 fn without_style_and_script(page: &str) -> String {
     let before = page.find("<style>").unwrap();
     let after = page.find("</style>").unwrap();
@@ -148,7 +148,7 @@ fn the_policy_allows_the_one_style_and_script_and_nothing_else() {
     for text in [STYLE, SCRIPT] {
         assert!(page.contains(&BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()))));
     }
-    // Neither loads anything, and none ends its element.
+    // Neither loads a resource or ends its element.
     assert!(!STYLE.contains("url(") && !STYLE.contains("@import") && !STYLE.contains("</"));
     assert!(!SCRIPT.to_lowercase().contains("</script") && !SCRIPT.contains("<!--"));
     for word in [" src=", " style=", "<link", "<iframe", "http-equiv=\"refresh\""] {

@@ -61,7 +61,7 @@ impl Validator<'_> {
                 Problem::new(
                     Code::Conflict,
                     *span,
-                    format!("`{first}` and `{second}` both say what the body is"),
+                    format!("`{first}` and `{second}` both set the body"),
                 )
                 .label("the second body")
                 .hint("a body is a Status (`reason`, `message` …), or `body`, or `json`, or `unmodified`"),

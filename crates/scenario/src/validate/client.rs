@@ -33,7 +33,7 @@ impl Validator<'_> {
                 Problem::new(
                     Code::MissingKey,
                     mode_at.span,
-                    "mode `object` must be told which object",
+                    "mode `object` needs the object's name",
                 )
                 .label("which one?")
                 .hint("add `object: <name>`"),
@@ -110,9 +110,13 @@ impl Validator<'_> {
                 .hint("leave it out, or write `contract: watch`"),
             ),
             (None, Some(at), Contract::Watch) => self.problem(
-                Problem::new(Code::MissingKey, at.span, "a watch must be told where it starts")
-                    .label("from which version?")
-                    .hint("add `resource_version: \"1002\"`"),
+                Problem::new(
+                    Code::MissingKey,
+                    at.span,
+                    "a watch needs a resourceVersion to start at",
+                )
+                .label("from which version?")
+                .hint("add `resource_version: \"1002\"`"),
             ),
             (Some(_) | None, Some(_) | None, _) => {}
         }

@@ -132,7 +132,7 @@ impl Validator<'_> {
                 .map(|truncated| {
                     (
                         format!(
-                            "`truncate` in line {} says already how the answer ends",
+                            "`truncate` in line {} already ends this response",
                             line(self, truncated)
                         ),
                         "take one of the two",

@@ -27,10 +27,10 @@ spec: {nodeName: bare, containers: [{name: c, image: nginx}, {name: d, image: ng
 #[case::no_address(&["logs", "placed", "-c", "c"], false, "Error from server: no preferred addresses found; known addresses: []")]
 #[case::nowhere_to_run(&["exec", "waiting", "--", "date"], false, "error: unable to upgrade connection: pod waiting does not have a host assigned")]
 #[case::no_address_to_run_at(&["exec", "placed", "-c", "c", "--", "date"], false, "error: unable to upgrade connection: no preferred addresses found; known addresses: []")]
-fn it_is_not_there(#[case] arguments: &[&str], #[case] success: bool, #[case] said: &str) {
+fn it_is_not_there(#[case] arguments: &[&str], #[case] success: bool, #[case] message: &str) {
     kubectl_at!(Transport::Http, _server, kubectl);
     kubectl.ok_with(&["apply", "-f", "-"], PODS);
     let outcome = kubectl.run(arguments);
-    assert_eq!((outcome.success, outcome.err.trim()), (success, said));
+    assert_eq!((outcome.success, outcome.err.trim()), (success, message));
     assert_eq!(outcome.out, "");
 }

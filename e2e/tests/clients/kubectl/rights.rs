@@ -31,11 +31,11 @@ fn auth_can_i_and_whoami(
     };
     let outcome = kubectl.run(arguments);
     // For a cluster-scoped resource a warning precedes the answer.
-    let told = outcome
+    let output = outcome
         .out
         .replace("Warning: resource 'nodes' is not namespace scoped\n\n", "");
     assert_eq!(
-        (outcome.success, squeezed(&told).as_str()),
+        (outcome.success, squeezed(&output).as_str()),
         (success, printed),
         "{}",
         outcome.err

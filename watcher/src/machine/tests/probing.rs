@@ -45,12 +45,22 @@ fn a_long_silence_triggers_a_probe(#[case] steps: &[Do], #[case] expected: &str)
 #[case::a_bookmark_at_the_version(Some(600), &[Bookmark("10")], "")]
 #[case::probes_disabled(None, &[], "")]
 #[case::shorter_probe_interval(Some(300), &[], "L")]
-fn no_probe_without_need(#[case] trust_seconds: Option<u64>, #[case] said: &[Do], #[case] question: &str) {
+fn no_probe_without_need(
+    #[case] trust_seconds: Option<u64>,
+    #[case] before_end: &[Do],
+    #[case] question: &str,
+) {
     let config = Config {
         staleness_probe_after: trust_seconds.map(Duration::from_secs),
         ..Config::default()
     };
-    let steps = [&SYNC[..], &[Pass(230), Eof, Opened, Pass(230)], said, &[Eof]].concat();
+    let steps = [
+        &SYNC[..],
+        &[Pass(230), Eof, Opened, Pass(230)],
+        before_end,
+        &[Eof],
+    ]
+    .concat();
     let end = if question.is_empty() { "W(10)" } else { question };
     assert_eq!(Bench::play(config, &steps), format!("{SYNCED} W(10) {end}"));
 }

@@ -9,9 +9,9 @@ use std::process::Command;
 use e2e::suites::Suite;
 use e2e::suites::report::Outcomes;
 
+use super::print_line;
 use super::programs::go_in;
 use super::running::{ATTEMPTS, package_folder, reported};
-use super::say;
 use crate::clients::root;
 
 /// Test binaries, and the directory that `KUBEBUILDER_ASSETS` is to name.
@@ -70,7 +70,7 @@ impl Planned {
     pub(super) fn run(&self, suite: &Suite, folder: &Path) -> Result<Outcomes, String> {
         let mut outcomes = Outcomes::new();
         for Package { name, tests, sources } in &self.packages {
-            say(&format!("{}: {name}", suite.name));
+            print_line(&format!("{}: {name}", suite.name));
             let report = tests.with_extension("json");
             let mut command = Command::new(tests);
             command

@@ -12,8 +12,8 @@ use e2e::suites::report::{self, Outcomes};
 use e2e::suites::{Runner, Suite};
 
 use super::crates;
+use super::print_line;
 use super::programs::Programs;
-use super::say;
 use super::target::Target;
 
 /// Processes that share the specs of the Kubernetes e2e suite: most of a spec is waiting.
@@ -260,7 +260,7 @@ pub(super) fn listened(
             ended += 1;
             failed += usize::from(bad);
             if ended.is_multiple_of(PROGRESS_EVERY) {
-                say(&format!("{}: {ended} ended, {failed} failed", suite.name));
+                print_line(&format!("{}: {ended} ended, {failed} failed", suite.name));
             }
         }
     }

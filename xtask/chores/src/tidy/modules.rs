@@ -78,9 +78,9 @@ fn against_order<'e>(
 
 /// The sources of a crate by module. Files of tests are left out.
 fn gather(folder: &Path, at: &mut Module, sources: &mut BTreeMap<Module, String>) -> Result<(), String> {
-    let told = |problem: std::io::Error| format!("{}: {problem}", folder.display());
-    for entry in folder.read_dir().map_err(told)? {
-        let path = entry.map_err(told)?.path();
+    let in_folder = |problem: std::io::Error| format!("{}: {problem}", folder.display());
+    for entry in folder.read_dir().map_err(in_folder)? {
+        let path = entry.map_err(in_folder)?.path();
         let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
             continue;
         };
