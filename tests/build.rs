@@ -1,4 +1,4 @@
-//! Scenario files become test cases when the tests are compiled: a new file must lead to new tests.
+//! Scenario files become test cases at compile time: a new file must trigger a new build.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

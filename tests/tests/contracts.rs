@@ -1,5 +1,5 @@
-//! The scenarios that start one watch or one list: kube-client passes them, but for what it is known to fail, and each is failed
-//! by a client that makes the mistake which it is about.
+//! The scenarios of one watch or one list: kube-client passes them, except its known failures, and each fails a client
+//! that makes the mistake it is about.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use fake_apiserver::scenario::Contract;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use tests::repository;
 
-/// What a wrong client does otherwise than kube-client.
+/// What a wrong client does differently from kube-client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mistake {
-    /// Hides a 410, and watches from the newest version.
+    /// Hides a 410 and watches from the newest version.
     StartsOver,
-    /// Does not report its end.
+    /// Does not report the end of the watch.
     NeverEnds,
     /// Loses the second change.
     LosesAChange,
@@ -25,17 +25,17 @@ enum Mistake {
     TakesBookmarks,
     /// Reports the object of a line that was cut.
     TakesTornLines,
-    /// Reads what follows an ERROR event.
+    /// Continues reading after an ERROR event.
     ReadsOn,
-    /// Takes the first page for the whole.
+    /// Treats the first page as the whole list.
     ReadsOnePage,
-    /// Reports what it has as complete when the list fails.
+    /// Reports a failed list as complete.
     CompletesFailedLists,
-    /// Waits for the first object.
+    /// Waits for the first object of an empty collection.
     WaitsForAnObject,
 }
 
-/// Each scenario, with a mistake that fails it and a requirement that is broken then.
+/// Each scenario, with a mistake that fails it and the requirement it breaks.
 const CAUGHT: [(&str, Mistake, &str); 11] = [
     (
         "contract-watch/changes-come-in-order-up-to-the-end",

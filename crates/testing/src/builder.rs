@@ -1,4 +1,4 @@
-//! What a server is started with. All mistakes of a builder are reported at once, when it is started.
+//! Builder of a server. All mistakes are reported at once, at the start.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::rule::Rule;
 use crate::server::{FakeApiserver, Reach, Socket};
 use crate::steer;
 
-/// Events of a resource that a watch can be resumed over, as `fake-apiserver serve` has it.
+/// Default capacity of a watch cache, in events, as in `fake-apiserver serve`.
 const WATCH_CACHE_CAPACITY: usize = 10_000;
 
 /// Longest wait for a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Settings of a server, and what it begins with.
+/// Settings and initial objects of a server.
 #[derive(Debug, Clone)]
 pub struct Builder {
     settings: ServerSettings,
@@ -40,7 +40,7 @@ pub struct Builder {
     patience: Duration,
 }
 
-/// Why a server was not started.
+/// Failure to start a server.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The builder has mistakes.
@@ -256,7 +256,7 @@ impl Builder {
                 Reach::Sockets(sockets)
             },
             patience,
-            // Until its rules are added: a mistake in one is not a verdict.
+            // Until its rules are added: a mistake in a rule is not a verdict.
             strict: false,
             rules: Mutex::default(),
             tasks,
@@ -270,7 +270,7 @@ impl Builder {
         Ok(started)
     }
 
-    /// The server with its objects, and the rules to add once it runs.
+    /// Builds the server with its objects, and the rules to add once it runs.
     fn server(self) -> Result<(Server, Vec<Rule<Requests>>), StartError> {
         let mut mistakes = self.mistakes;
         if self.tls && self.in_memory {
@@ -317,7 +317,7 @@ impl FakeApiserver {
     }
 }
 
-/// An object as a mistake calls it: `ConfigMap "a"`.
+/// Returns the name of an object for messages: `ConfigMap "a"`.
 fn called(object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     format!(

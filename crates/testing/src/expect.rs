@@ -1,5 +1,4 @@
-//! Expectations: how many requests, and what to print when there were others. A failure shows what came instead, nearest
-//! first.
+//! Expectations: how many requests, and the failure message: which requests came instead, nearest first.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -16,7 +15,7 @@ use crate::server::FakeApiserver;
 /// Requests shown of those that matched, and of the others.
 const SHOWN_MAX: usize = 10;
 
-/// How many: a number or a range. `2`, `1..`, `..=3`.
+/// A number or a range: `2`, `1..`, `..=3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count {
     least: usize,
@@ -152,20 +151,20 @@ impl FakeApiserver {
     }
 }
 
-/// The records of the requests that match.
+/// Returns the records of matching requests.
 fn matched(records: &[Record], pattern: &Pattern, served: &[String]) -> Result<BTreeSet<u64>, String> {
     let mut waiting = Waiting::new(pattern.wait(served, Duration::from_secs(1))?, 0);
     let matched = records.iter().filter(|record| waiting.is_met(record));
     Ok(matched.map(|record| record.seq).collect())
 }
 
-/// The requests that match, and the others with what they lack, nearest first.
+/// Formats the matching requests, and the others with their mismatches, nearest first.
 pub(crate) fn others(records: &[Record], pattern: &Pattern, served: &[String]) -> String {
     let sent = requests(records);
     if sent.is_empty() {
         return "no request came at all".to_owned();
     }
-    // Mistakes of the whole were reported before.
+    // Mistakes of the whole matcher were reported before.
     let are = matched(records, pattern, served).unwrap_or_default();
     let conditions: Vec<(String, BTreeSet<u64>)> = pattern
         .conditions()
@@ -191,7 +190,7 @@ pub(crate) fn others(records: &[Record], pattern: &Pattern, served: &[String]) -
         };
         others.push((lacks.len(), format!("{request}   ({why})")));
     }
-    // Stable: of those that are equally near, the earlier one first.
+    // Stable: of equally near requests, the earlier first.
     others.sort_by_key(|(lacks, _)| *lacks);
     let mut text = String::new();
     list(&mut text, "matched", shown);

@@ -1,4 +1,4 @@
-//! Which requests are meant: the matchers of rules, waits and expectations.
+//! Matchers of requests, for rules, waits and expectations.
 //!
 //! A matcher is the `when` and `from` of a rule of the control API, as JSON. Whether a request meets them is decided in
 //! `fake_apiserver::scenario`; this file must not decide it a second time.
@@ -35,18 +35,18 @@ pub struct Matcher<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// What a matcher says, without its type.
+/// Pattern of a matcher, without its type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Pattern {
-    /// `LIST`: how the kind is called.
+    /// Name of the kind: `LIST`.
     pub(crate) word: &'static str,
     /// Key of `when`: `list`, `page`, `watch` or `request`.
     pub(crate) when: &'static str,
-    /// The n-th such request only.
+    /// Only the n-th such request.
     pub(crate) nth: Option<u32>,
     /// Conditions on the query, by parameter.
     pub(crate) query: Vec<(String, Condition)>,
-    /// Whose requests, in the syntax of the control API; `resource` as the user wrote it.
+    /// Conditions of `from` in the control API; `resource` as the user wrote it.
     pub(crate) from: Map<String, Value>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Condition {
     Absent,
 }
 
-/// The kinds of requests, as types: what a kind allows is a trait of it.
+/// Kinds of requests as types: a trait is what a kind allows.
 pub mod kind {
     /// A kind of requests.
     pub trait ApiResource {}
@@ -132,7 +132,7 @@ kinds! {
     Delete "DELETE" "request" Some("delete"), [Counted, Named, WithSubresource];
     /// DELETE of a collection.
     DeleteCollection "DELETECOLLECTION" "request" Some("deletecollection"), [Counted];
-    /// Requests request: reads, writes, discovery.
+    /// All requests: reads, writes, discovery.
     Requests "REQUEST" "request" None, [Counted];
 }
 
@@ -239,7 +239,7 @@ impl Pattern {
     /// `when` as the control API takes it.
     pub(crate) fn when_json(&self) -> Value {
         let nth = self.nth.map_or_else(|| json!("next"), |nth| json!(nth));
-        // The page counts all that continue a list; which list, a rule does not know.
+        // The server counts a list's first page as 1.
         let nth = if self.when == "page" { json!(2) } else { nth };
         let mut when = Map::new();
         when.insert(self.when.to_owned(), nth);
@@ -251,27 +251,27 @@ impl Pattern {
         Value::Object(when)
     }
 
-    /// Its resource as the server calls it; `None`: every resource.
+    /// Returns its resource in the server's spelling; `None`: every resource.
     ///
     /// # Errors
-    /// There is no such resource, in words.
+    /// No such resource is served.
     pub(crate) fn resource(&self, served: &[String]) -> Result<Option<String>, String> {
         let written = self.from.get("resource").and_then(Value::as_str);
         written.map(|written| resolved(written, served)).transpose()
     }
 
-    /// The same as a wait, which decides whether a request matches.
+    /// Returns the matcher as a wait, which decides whether a request matches.
     ///
     /// # Errors
-    /// It has mistakes, in words.
+    /// The mistakes of the matcher.
     pub(crate) fn wait(&self, served: &[String], patience: Duration) -> Result<Wait, String> {
         self.parsed(served, patience, "when", self.when_json())
     }
 
-    /// A wait for an event on the watches it matches.
+    /// Returns a wait for an event on the watches it matches.
     ///
     /// # Errors
-    /// It has mistakes, in words.
+    /// The mistakes of the matcher or type.
     pub(crate) fn event_wait(
         &self,
         served: &[String],
@@ -287,10 +287,10 @@ impl Pattern {
         self.parsed(served, patience, "sent", sent)
     }
 
-    /// Can it select open watches?
+    /// Checks that it can select open watches.
     ///
     /// # Errors
-    /// It has conditions that are only held against a request that arrives, in words.
+    /// It has conditions that apply only to an arriving request.
     pub(crate) fn open_watches(&self) -> Result<(), String> {
         if self.nth.is_none() && self.query.is_empty() {
             Ok(())
@@ -310,7 +310,8 @@ impl Pattern {
         wait.map_err(|mistakes| format!("{self}: {}", words(&mistakes)))
     }
 
-    /// Its conditions one by one, each with nothing else, and how each reads: a request matches if all of these do.
+    /// Returns its conditions one by one, each as a matcher and as the text of its failure; a request matches if all
+    /// do.
     pub(crate) fn conditions(&self) -> Vec<(String, Self)> {
         let bare = Self {
             word: "REQUEST",
@@ -396,7 +397,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Mistakes without their places, which are those of a generated text.
+/// Formats mistakes without positions, which would be those of generated text.
 pub(crate) fn words(mistakes: &LoadErrors) -> String {
     let mistakes = mistakes.errors().iter().map(|mistake| match &mistake.hint {
         Some(hint) => format!("{} ({hint})", mistake.message),
@@ -406,10 +407,10 @@ pub(crate) fn words(mistakes: &LoadErrors) -> String {
 }
 
 impl Condition {
-    /// In the syntax of the scenario language.
+    /// Returns the condition in the scenario language.
     fn json(&self) -> Value {
         match self {
-            // A bare text may be one of the words of the language.
+            // A bare string may be a keyword of the language.
             Self::Is(value) => json!({ "is": value }),
             Self::Present => json!("present"),
             Self::Absent => json!("absent"),

@@ -1,4 +1,4 @@
-//! Clients whose connections are pipes in this process: no socket, and a paused clock decides all waiting.
+//! Clients connected by in-process pipes: no sockets, so that a paused clock decides every wait.
 
 use std::future::{Ready, pending, ready};
 use std::io;
@@ -19,12 +19,13 @@ use tower::{BoxError, Service, ServiceBuilder};
 /// A host that is never resolved.
 const BASE: &str = "http://fake-apiserver";
 
-/// What a client in memory is configured with.
+/// Returns the configuration of a client in memory.
 pub(crate) fn config() -> Config {
     Config::new(Uri::from_static(BASE))
 }
 
-/// A client of `edge` with the layers of kube-client's default stack. The server is gone when the sender of `running` is.
+/// Returns a client of `edge` with the layers of kube-client's default stack. Its connections close when the sender of
+/// `running` is dropped.
 ///
 /// # Errors
 /// As `ConfigExt::extra_headers_layer`.
@@ -76,7 +77,7 @@ impl Service<Uri> for Dialer {
         tokio::spawn(async move {
             tokio::select! {
                 () = serving => {}
-                // Nothing is ever sent: it changes when the server is dropped, and its connections close.
+                // No value is ever sent: it changes when the server is dropped.
                 _ = running.changed() => {}
             }
         });

@@ -1,13 +1,13 @@
-//! Objects as tests have them: typed, as JSON, or as YAML text. Which kinds there are, the server decides.
+//! Objects of tests: typed, JSON, or YAML text. The server decides which kinds exist.
 
 use fake_apiserver::manifests;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The objects of `items`; a text is YAML or JSON with any number of them.
+/// Returns the objects of `items`; a text is YAML or JSON with any number of them.
 ///
 /// # Errors
-/// What is wrong with which item.
+/// The mistake, with its item.
 pub(crate) fn values(items: impl IntoIterator<Item = impl Serialize>) -> Result<Vec<Value>, String> {
     let mut objects = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
@@ -22,7 +22,7 @@ pub(crate) fn values(items: impl IntoIterator<Item = impl Serialize>) -> Result<
     Ok(objects)
 }
 
-/// Definitions of custom resources, then namespaces, then the rest: the order in which objects can be created.
+/// Returns the order of creation: custom resource definitions, namespaces, everything else.
 pub(crate) fn rank(object: &Value) -> u8 {
     match object.get("kind").and_then(Value::as_str) {
         Some("CustomResourceDefinition") => 0,
@@ -31,7 +31,7 @@ pub(crate) fn rank(object: &Value) -> u8 {
     }
 }
 
-/// The argument of the action `delete`. `name` is `NAME` or `NAMESPACE/NAME`.
+/// Returns the argument of the action `delete`. `name` is `NAME` or `NAMESPACE/NAME`.
 pub(crate) fn deletion(resource: &str, name: &str) -> Value {
     match name.split_once('/') {
         Some((namespace, name)) => json!({ "resource": resource, "namespace": namespace, "name": name }),

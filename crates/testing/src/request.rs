@@ -1,4 +1,4 @@
-//! Requests as the trace has them, typed. It must not know what was expected of them.
+//! Requests of the trace, typed. It must not know expectations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,13 +17,13 @@ pub struct Request {
     pub number: u64,
     /// Time since the start of the server.
     pub at: Duration,
-    /// What it does.
+    /// Verb.
     pub verb: Verb,
-    /// The resource: plural, and the group after a dot (`pods`, `deployments.apps`); empty for discovery, `/version`, ….
+    /// Resource: plural, and the group after a dot (`pods`, `deployments.apps`); empty for discovery, `/version`, ….
     pub resource: String,
-    /// The namespace; `None` without one in the path.
+    /// Namespace; `None` without one in the path.
     pub namespace: Option<String>,
-    /// The object's name; `None` for a collection.
+    /// Name of the object; `None` for a collection.
     pub name: Option<String>,
     /// `status`, `scale`, ….
     pub subresource: Option<String>,
@@ -35,13 +35,13 @@ pub struct Request {
     pub query: Vec<(String, String)>,
     /// The User-Agent header.
     pub user_agent: Option<String>,
-    /// HTTP status of the response; `None`: there is none yet, or the connection ended without one.
+    /// HTTP status of the response; `None` while there is none, or if the connection ended without one.
     pub status: Option<u16>,
-    /// Did a rule write the response?
+    /// Whether a rule wrote the response.
     pub scripted: bool,
 }
 
-/// What a request does: the verbs of RBAC.
+/// Verb of a request, as in RBAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the verbs of RBAC")]
@@ -59,7 +59,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The verb in capitals: `LIST`.
+    /// Returns the verb in capitals: `LIST`.
     fn word(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -76,7 +76,7 @@ impl Verb {
 }
 
 impl Request {
-    /// The value of a query parameter.
+    /// Returns the value of a query parameter.
     pub fn query(&self, parameter: &str) -> Option<&str> {
         let found = self.query.iter().find(|(name, _)| name == parameter);
         found.map(|(_, value)| value.as_str())
@@ -162,7 +162,7 @@ impl fmt::Display for Request {
     }
 }
 
-/// Continue tokens are long.
+/// Shortens long values, such as continue tokens.
 fn shortened(value: &str) -> String {
     const SHOWN_MAX: usize = 40;
     if value.chars().count() > SHOWN_MAX {
@@ -172,7 +172,7 @@ fn shortened(value: &str) -> String {
     }
 }
 
-/// The requests in a trace, in order of arrival, each with the record it arrived in.
+/// Returns the requests in a trace, in order of arrival, each with its record.
 pub(crate) fn requests(records: &[Record]) -> Vec<(&Record, Request)> {
     let mut requests: Vec<(&Record, Request)> = Vec::new();
     let mut by_stream = BTreeMap::new();

@@ -1,15 +1,15 @@
-//! The names of resources as people write them, against those that are served.
+//! Names of resources as people write them, resolved against those served.
 
 use fake_apiserver::scenario::nearest;
 
-/// A resource as the server calls it: the plural, and the group after a dot (`pods`, `deployments.apps`). `served` has these
-/// names.
+/// Returns the resource in the server's spelling: the plural, and the group after a dot (`pods`, `deployments.apps`).
+/// `served` has these names.
 ///
-/// A name with a group that has a dot and is near none that is served may be that of a custom resource to come, and stays
-/// as it is.
+/// A name whose group has a dot and that is not similar to a served one may be a custom resource created later, and
+/// stays as it is.
 ///
 /// # Errors
-/// There is no such resource: in words, with what was probably meant.
+/// There is no such resource; the message suggests the nearest.
 pub(crate) fn resolved(written: &str, served: &[String]) -> Result<String, String> {
     if served.iter().any(|name| name == written) {
         return Ok(written.to_owned());
@@ -31,7 +31,7 @@ pub(crate) fn resolved(written: &str, served: &[String]) -> Result<String, Strin
     }
     let plurals: Vec<String> = served.iter().map(|name| plural(name)).collect();
     let candidates = served.iter().chain(&plurals).map(String::as_str);
-    // kubectl takes `pod` and `deployment` as well; the plural is what paths have.
+    // kubectl accepts `pod` and `deployment` as well; paths have the plural.
     match nearest(&written.to_lowercase(), candidates) {
         Some(meant) => Err(format!(
             "no resource `{written}` is served; did you mean `{meant}`?"

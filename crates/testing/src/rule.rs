@@ -1,8 +1,8 @@
-//! Rules: what is done to which requests. Each method is an action of the scenario language under the same name, where Rust
-//! has no better one; docs/scenario-language.md explains them.
+//! Rules: actions on matching requests. A method has the name of the scenario language's action unless Rust has a
+//! better one; docs/scenario-language.md explains them.
 //!
-//! A rule is text for `fake_apiserver::scenario::parse_rule`, which also finds its mistakes. Nothing here knows how an action
-//! is carried out.
+//! A rule is text for `fake_apiserver::scenario::parse_rule`, which also finds its mistakes. Nothing here knows how an
+//! action is carried out.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,11 +14,11 @@ use serde_json::{Map, Value, json};
 use crate::matcher::{List, Matcher, Page, Pattern, Requests, Watch, kind};
 use crate::status::{Status, time};
 
-/// A rule: which requests, how often, and what is done to them. By default it is carried out once.
+/// A rule: which requests, how often, and the actions. By default it applies once.
 ///
-/// The first rule that matches a request is carried out before the request is answered; whatever the rule leaves open is
-/// answered without deviations. Actions are carried out in the order written. Methods that make sense only for some kinds of
-/// requests exist only for rules on these.
+/// The first rule that matches a request is carried out before the request is answered; the rest of the response is as
+/// without a rule. Actions are carried out in the order written. Methods for some kinds of requests exist only on rules
+/// for these.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::status::{Status, time};
 /// let overload = Rule::on(List::of("pods")).times(3).respond(Status::service_unavailable());
 /// // Every watch is reset after two events.
 /// let flaky = Rule::on(Watch::of("pods")).always().cut_after(2, Ending::Rst);
-/// // Somebody else writes first: a real conflict.
+/// Another client writes first: a real conflict.
 /// let conflict = Rule::on(Update::of("configmaps").named("a"))
 ///     .apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {by: somebody else}}");
 /// # let _ = (expired, overload, flaky, conflict, Duration::ZERO);
@@ -43,14 +43,14 @@ pub struct Rule<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// What a rule waits for.
+/// Trigger of a rule.
 #[derive(Debug, Clone, PartialEq)]
 enum When {
     /// Requests.
     Request(Pattern),
-    /// Nothing: it is carried out at once on the open watches that match.
+    /// At once, on the open watches that match.
     Now(Pattern),
-    /// It is written in the text of a rule.
+    /// In the text of the rule.
     Text(String),
 }
 
@@ -169,7 +169,7 @@ impl<K: kind::ApiResource> Rule<K> {
         self.action("gzip", Value::Null)
     }
 
-    /// Never responds, not even with a head: the connection ends so. [`Ending::Eof`] is a mistake here.
+    /// Never responds, not even with a head: the connection ends this way. [`Ending::Eof`] is a mistake here.
     #[must_use]
     pub fn no_answer(self, ending: Ending) -> Self {
         self.action("no_answer", json!(ending.word()))
@@ -231,7 +231,7 @@ impl<K: kind::ApiResource> Rule<K> {
         self.action("thaw_watch_cache", Value::Null)
     }
 
-    /// Requests action of the scenario language, by its key and argument: `rule.action("rst_stream", "CANCEL".into())`.
+    /// Adds any action of the scenario language, by its key and argument: `rule.action("rst_stream", "CANCEL".into())`.
     #[must_use]
     pub fn action(mut self, key: &str, argument: Value) -> Self {
         let mut action = Map::new();
@@ -242,7 +242,8 @@ impl<K: kind::ApiResource> Rule<K> {
 }
 
 impl Rule<Requests> {
-    /// A rule from its text, as `fake-apiserver ctl apply` and `POST /v1/rules` take it (docs/control-api.md). Methods add
+    /// Creates a rule from its text, as `fake-apiserver ctl apply` and `POST /v1/rules` accept it
+    /// (docs/control-api.md). Methods add nothing to it.
     /// nothing to it.
     pub fn yaml(text: impl Into<String>) -> Self {
         Self::new(When::Text(text.into()))
@@ -266,7 +267,7 @@ impl Rule<Page> {
 }
 
 impl Rule<Watch> {
-    /// A rule on no request: it is carried out at once, on every open watch that matches. Without such a watch it is a
+    /// Creates a rule that is carried out at once, on every open watch that matches. Without such a watch it is a
     /// mistake. Conditions on the query cannot be used.
     pub fn now(matcher: Matcher<Watch>) -> Self {
         Self::new(When::Now(matcher.pattern))
@@ -300,7 +301,7 @@ impl Rule<Watch> {
         self.action("error", event)
     }
 
-    /// Sends an event the store knows nothing of: `ADDED`, `MODIFIED`, `DELETED` or any other word, and any object.
+    /// Sends an event that the store does not have: `ADDED`, `MODIFIED`, `DELETED` or any other type, and any object.
     ///
     /// # Panics
     /// `object` cannot be serialized as JSON.
@@ -323,7 +324,7 @@ impl Rule<Watch> {
         self.action("send", json!({ "text": line.into() }))
     }
 
-    /// Never sends the next events, though the store moves on.
+    /// Skips the next events, although the store changed.
     #[must_use]
     pub fn drop_events(self, events: u32) -> Self {
         self.action("drop_events", json!(events))
@@ -355,7 +356,7 @@ impl Rule<Watch> {
 }
 
 impl<K> Rule<K> {
-    /// The same without its type.
+    /// Erases the type.
     pub(crate) fn erased(self) -> Rule<Requests> {
         Rule {
             when: self.when,
@@ -366,7 +367,7 @@ impl<K> Rule<K> {
         }
     }
 
-    /// What it is called in a mistake.
+    /// Returns its name in messages.
     pub(crate) fn called(&self) -> String {
         match &self.when {
             When::Request(pattern) => format!("rule on {pattern}"),
@@ -375,10 +376,10 @@ impl<K> Rule<K> {
         }
     }
 
-    /// The resource of its matcher as the server calls it; `None`: every resource, or one that its text names.
+    /// Returns the resource of its matcher in the server's spelling; `None`: every resource, or one named in its text.
     ///
     /// # Errors
-    /// There is no such resource, or its matcher cannot be used here; in words.
+    /// No such resource, or a matcher that cannot be used here.
     pub(crate) fn resource(&self, served: &[String]) -> Result<Option<String>, String> {
         match &self.when {
             When::Request(pattern) => pattern.resource(served),
@@ -390,7 +391,7 @@ impl<K> Rule<K> {
         }
     }
 
-    /// The rule as text; `resource` is the matcher's resource as the server calls it.
+    /// Returns the rule as text; `resource` is the matcher's resource in the server's spelling.
     pub(crate) fn text(&self, resource: Option<String>) -> String {
         let pattern = match &self.when {
             When::Text(text) => return text.clone(),

@@ -1,4 +1,4 @@
-//! A running server and what a test reads of it. What a test does to it is in `steer`, what it asserts in `expect`.
+//! A running server, and what a test reads from it. Changes are in `steer`, assertions in `expect`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::trace::Trace;
 use crate::verdict::Verdict;
 
 /// A Kubernetes apiserver in memory, for one test. It is stopped when it is dropped.
-///
-/// Methods panic with what is wrong when they are misused or when an expectation fails, as assertions do; they are to be
+/// Methods panic when they are misused or an expectation fails, as assertions do. Call them inside the tokio runtime
+/// that the server was started in.
 /// called inside the tokio runtime that the server was started in.
 #[derive(Debug)]
 pub struct FakeApiserver {
@@ -25,17 +25,17 @@ pub struct FakeApiserver {
     pub(crate) reach: Reach,
     pub(crate) patience: Duration,
     pub(crate) strict: bool,
-    /// Rules that were never carried out at the end are reported by a strict server.
+    /// Rules not carried out so far; a strict server reports them at its end.
     pub(crate) rules: std::sync::Mutex<BTreeSet<u64>>,
     pub(crate) tasks: Vec<JoinHandle<()>>,
 }
 
-/// How clients reach it.
+/// How clients reach the server.
 #[derive(Debug)]
 pub(crate) enum Reach {
-    /// By sockets: first the server, then its secondary.
+    /// Over sockets: the server, then its secondary.
     Sockets(Vec<Socket>),
-    /// By pipes in this process, which close when the sender is dropped.
+    /// Over in-process pipes, which close when the sender is dropped.
     Memory(watch::Sender<()>),
 }
 
@@ -48,8 +48,8 @@ pub(crate) struct Socket {
 }
 
 impl FakeApiserver {
-    /// Returns a client with kube-client's default stack (retries of 429, 503 and 504 included) and its own connections: each
-    /// call is another process, as far as the server can see.
+    /// Returns a client with kube-client's default stack (retries of 429, 503 and 504 included) and separate
+    /// connections: to the server each call looks like another process.
     ///
     /// # Panics
     /// The stack cannot be built: TLS without the feature `tls`.
@@ -58,7 +58,8 @@ impl FakeApiserver {
         self.client_at(Replica::Primary, None)
     }
 
-    /// The same with a User-Agent, which verdicts and [`Matcher::user_agent`](crate::Matcher::user_agent) tell clients apart by.
+    /// The same with a User-Agent, by which verdicts and [`Matcher::user_agent`](crate::Matcher::user_agent)
+    /// distinguish clients.
     ///
     /// # Panics
     /// As [`FakeApiserver::client`]; `user_agent` cannot be a header.
@@ -85,7 +86,7 @@ impl FakeApiserver {
         self.socket("config").config()
     }
 
-    /// Returns where clients of this machine find it: `http://127.0.0.1:PORT`.
+    /// Returns its URL: `http://127.0.0.1:PORT`.
     ///
     /// # Panics
     /// The server is in memory.
@@ -127,7 +128,7 @@ impl FakeApiserver {
         self.edge.elapsed()
     }
 
-    /// The first socket.
+    /// Returns the first socket.
     #[track_caller]
     fn socket(&self, what: &str) -> &Socket {
         match &self.reach {
@@ -171,7 +172,7 @@ fn named(mut config: Config, user_agent: Option<&str>) -> Config {
 }
 
 impl Socket {
-    /// The address of a listener.
+    /// Returns the address of a listener.
     pub(crate) fn of(listener: &Listening) -> Self {
         Self {
             url: listener.url(),

@@ -1,4 +1,4 @@
-//! Failures as a kube-apiserver reports them. What of them is sent, the scenario language says (`reply`, `error`).
+//! Failures as a kube-apiserver reports them; the scenario language decides what is sent of them (`reply`, `error`).
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Status {
         self
     }
 
-    /// Sets the `Retry-After` header as it is: a date, or something that is neither date nor number.
+    /// Sets the `Retry-After` header as it is: a date, or text that is neither date nor number.
     #[must_use]
     pub fn retry_after_header(mut self, value: impl Into<String>) -> Self {
         self.retry_after_header = Some(value.into());
@@ -172,14 +172,14 @@ impl Status {
         ))
     }
 
-    /// The argument of the action `error`.
+    /// Returns the argument of the action `error`.
     pub(crate) fn event(&self) -> Value {
         let mut spec = self.spec();
         spec.insert("code".to_owned(), json!(self.code));
         Value::Object(spec)
     }
 
-    /// The argument of the action `reply`.
+    /// Returns the argument of the action `reply`.
     pub(crate) fn reply(&self) -> Value {
         let mut reply = self.spec();
         reply.insert("status".to_owned(), json!(self.code));
@@ -208,7 +208,7 @@ impl Status {
     }
 }
 
-/// The time as the scenario language writes it. Zero becomes a millisecond: the language has no empty time.
+/// Formats a time in the scenario language. Zero becomes a millisecond: the language has no empty time.
 pub(crate) fn time(time: Duration) -> String {
     format!("{}ms", time.as_millis().max(1))
 }

@@ -1,4 +1,4 @@
-//! What a test does to a running server: rules, writes from outside, faults at once, waits.
+//! Changes to a running server: rules, writes, faults at once, waits.
 
 use std::future::Future;
 use std::panic::Location;
@@ -104,8 +104,8 @@ impl FakeApiserver {
         self.now(Rule::now(Watch::any()).bookmark())
     }
 
-    /// Restarts the apiserver: the connections of open watches are closed, new ones are refused for `downtime`, and watch
-    /// caches are filled again, so that a watch from an older resourceVersion is 410. Connections without a watch stay.
+    /// Restarts the apiserver: closes the connections of open watches, refuses new ones for `downtime`, and refills the
+    /// watch caches, so that a watch from an older resourceVersion is 410. Connections without a watch stay open.
     #[track_caller]
     pub fn restart(&self, downtime: Duration) {
         let open = self.edge.steer(|server, now| {
@@ -127,7 +127,7 @@ impl FakeApiserver {
         self.now(Rule::now(Watch::any()).refuse_connections(duration));
     }
 
-    /// Freezes the watch caches of a resource: reads at `resourceVersion=0` go stale, watches are sent nothing new.
+    /// Freezes the watch caches of a resource: reads at `resourceVersion=0` become stale, watches receive nothing new.
     ///
     /// # Panics
     /// The resource is not served.
@@ -230,7 +230,7 @@ impl FakeApiserver {
     /// Adds a rule.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The mistakes of the rule.
     pub(crate) fn try_rule<K>(&self, rule: &Rule<K>) -> Result<Ruled, String> {
         let served = self.served();
         let text = rule.text(rule.resource(&served)?);
@@ -242,7 +242,7 @@ impl FakeApiserver {
         Ok(ruled)
     }
 
-    /// What is done to the store.
+    /// Carries out actions on the store.
     #[track_caller]
     fn act(&self, actions: &Value) {
         let text = format!("{:#}", json!({ "do": actions }));
@@ -251,7 +251,7 @@ impl FakeApiserver {
         }
     }
 
-    /// How many watches a rule was carried out on.
+    /// Returns the number of watches a rule was carried out on.
     #[track_caller]
     fn now(&self, rule: Rule<Watch>) -> usize {
         match self.try_rule(&rule) {
@@ -261,20 +261,20 @@ impl FakeApiserver {
         }
     }
 
-    /// The resources that are served now.
+    /// Returns the resources served now.
     pub(crate) fn served(&self) -> Vec<String> {
         self.edge.steer(|server, _| served(server)).unwrap_or_default()
     }
 
     pub(crate) fn lock_rules(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeSet<u64>> {
-        // A set of numbers is as good after a panic as before.
+        // A set of numbers is consistent even after a panic.
         self.rules
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-/// Why something is not done: what is wrong, and what to do.
+/// Formats why an action failed, and what to do.
 fn refused(error: SteerError) -> String {
     match &error {
         SteerError::Mistakes(mistakes) => words(mistakes),
@@ -285,7 +285,7 @@ fn refused(error: SteerError) -> String {
     }
 }
 
-/// The resources that a server serves, with their groups.
+/// Returns the resources that a server serves, with their groups.
 pub(crate) fn served(server: &Server) -> Vec<String> {
     let kinds = server.catalog().kinds().iter();
     kinds.map(|kind| kind.qualified()).collect()

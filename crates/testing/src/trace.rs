@@ -1,4 +1,4 @@
-//! The trace as a value: what happened so far, one line a record.
+//! The trace as a value: one line per record.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use fake_apiserver::record::Record;
 use fake_apiserver::record::line::line;
 
 /// Everything that happened so far, in one order: requests, responses, watch events, writes, rules, connections. Prints
-/// as the log of `fake-apiserver serve`; in memory with paused time it is the same in every run, so that it can be a
+/// as the log of `fake-apiserver serve`; in memory with paused time it is the same in every run, so it can be a
 /// snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace(pub(crate) Vec<Record>);
 
 impl Trace {
-    /// The records.
+    /// Returns the records.
     pub fn records(&self) -> &[Record] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The verdict on every client, as a value that prints itself. `judge::wire` decides what is a violation.
+//! Verdict on every client, as a printable value. `judge::wire` decides what is a violation.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,13 +6,12 @@ use std::time::Duration;
 use fake_apiserver::record::Record;
 use judge::wire::{ClientVerdict, Loops, Violation, WireJudge, WireVerdict};
 
-/// What requests and responses prove about every client: docs/judge.md says which invariants are judged, and what is no
-/// evidence.
+/// What requests and responses prove about every client; docs/judge.md lists the invariants, and what is not evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict(WireVerdict);
 
 impl Verdict {
-    /// Judges a trace; nothing happened between its last record and `now`.
+    /// Judges a trace, as if nothing happened between its last record and `now`.
     pub(crate) fn of(records: &[Record], now: Duration) -> Self {
         let mut judge = WireJudge::new(Loops::Many);
         for record in records {
@@ -22,18 +21,18 @@ impl Verdict {
         Self(judge.verdict())
     }
 
-    /// Did no client violate an invariant? Also true where no client listed or watched.
+    /// Whether no client violated an invariant; true also if no client listed or watched.
     pub fn is_pass(&self) -> bool {
         self.0.clients.iter().all(|client| client.violations.is_empty())
     }
 
-    /// The violations; of many, the first 200.
+    /// Returns the violations, at most 200.
     pub fn violations(&self) -> Vec<&Violation> {
         let clients = self.0.clients.iter();
         clients.flat_map(|client| &client.contradictions).collect()
     }
 
-    /// What each client did, by its User-Agent.
+    /// Returns the verdict on each client, by its User-Agent.
     pub fn clients(&self) -> &[ClientVerdict] {
         &self.0.clients
     }

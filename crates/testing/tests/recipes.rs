@@ -1,4 +1,4 @@
-//! The recipes of docs/recipes.md, compiled and run. The page shows these functions, and the last test holds it to them.
+//! The recipes of docs/recipes.md, compiled and run. The last test compares the page with these functions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Follower {
         }
     }
 
-    /// Runs until something else is done.
+    /// Runs until `done` completes.
     async fn run_until<T>(&mut self, done: impl Future<Output = T>) -> T {
         tokio::select! {
             done = done => done,

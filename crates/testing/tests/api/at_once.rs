@@ -1,4 +1,4 @@
-//! What a test does to a running server, and waiting for what a client does.
+//! Changes to a running server, and waits for what a client does.
 
 use std::time::Duration;
 
@@ -143,7 +143,7 @@ async fn a_wait_ends_with_the_request() {
         (Duration::from_secs(5), Some("3"))
     );
     client.await.unwrap();
-    // What came before counts, and is answered by now.
+    // A request that came before the call counts, and is answered by now.
     assert_eq!(
         server.wait_for(List::of("configmaps").nth(2)).await.status,
         Some(200)
@@ -178,7 +178,7 @@ async fn a_wait_that_times_out_shows_the_records() {
         panics(|| drop(server.wait_for_event(Watch::any(), "GONE", "a"))),
         panics(|| drop(server.wait_for_event(Watch::any().nth(2), "DELETED", ""))),
     ];
-    // Where the wait stands changes with this file.
+    // The line number of the wait changes with this file.
     let messages = messages.join("\n---\n");
     let place = format!("{}:", file!());
     let messages: Vec<String> = messages
@@ -223,7 +223,7 @@ async fn a_strict_server_reports_when_it_is_dropped() {
         .start()
         .await;
     insta::assert_snapshot!(panics(move || drop(unused)), @"rule flaky was never carried out: end on the next WATCH");
-    // A test that fails already is not failed twice.
+    // A test that already fails is not failed twice.
     let failing = with(&[])
         .strict()
         .rule(Rule::on(Watch::any()).stall())
@@ -249,7 +249,7 @@ async fn a_violation_is_reported_with_its_proof() {
             .error(Status::expired())
             .end(fake_apiserver_testing::Ending::Eof),
     );
-    // The version is used again although the server said that it is gone.
+    // The client uses a version again that was 410.
     for _ in 0..4 {
         let events = api.watch(&WatchParams::default(), &version).await.unwrap();
         events.collect::<Vec<_>>().await;

@@ -1,11 +1,11 @@
-//! What a failed expectation prints.
+//! Messages of failed expectations.
 
 use fake_apiserver_testing::{Count, FakeApiserver, Get, List, Page, Requests, Rule, Status, Update, Watch};
 use kube_client::api::ListParams;
 
 use super::{maps, names, panics, with};
 
-/// A server that was sent four requests.
+/// A server that received four requests.
 async fn asked() -> FakeApiserver {
     let server = with(&["a", "b"])
         .rule(Rule::on(List::of("configmaps").nth(2)).respond(Status::expired()))

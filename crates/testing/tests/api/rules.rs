@@ -1,4 +1,4 @@
-//! What each method of a rule does to a client.
+//! The effect of each method of a rule on a client.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use serde_json::json;
 
 use super::{code, config_map, maps, names, panics, with};
 
-/// What a watch of all ConfigMaps from the version of `from` on is sent until it ends: `MODIFIED a`, or how it broke off.
+/// Returns what a watch of all ConfigMaps from the version `from` receives until it ends: `MODIFIED a`, or how it broke
+/// off.
 async fn watched(server: &FakeApiserver, from: &str) -> Vec<String> {
     let api = maps(server);
     let events = match api.watch(&WatchParams::default(), from).await {

@@ -304,7 +304,7 @@ async fn watch_cache_and_bookmarks_are_set() {
         .await
         .unwrap()
         .boxed();
-    // A bookmark has something to say once the version moved on elsewhere.
+    // A bookmark is sent once the version has moved on elsewhere.
     server.apply("{apiVersion: v1, kind: Secret, metadata: {name: s}}");
     let event = events.next().await;
     assert!(matches!(event, Some(Ok(WatchEvent::Bookmark(_)))), "{event:?}");
@@ -338,7 +338,7 @@ async fn a_dropped_server_is_gone(#[case] builder: Builder) {
         .unwrap();
     drop(server);
     watch.for_each(async |_| {}).await;
-    // The task that listens is dropped by the runtime's next turns.
+    // The runtime drops the listener's task in its next turns.
     while super::code(names(&api, &ListParams::default()).await) != 0 {
         tokio::task::yield_now().await;
     }
