@@ -1,4 +1,4 @@
-//! Cargo, run by a program that Cargo itself may have run.
+//! Cargo as a child of a program that Cargo itself may have started.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ pub fn cargo() -> Command {
             cargo.env_remove(&name);
         }
     }
-    // Compilers hang under a shifted clock, for which a library is preloaded.
+    // Under a shifted clock a library is preloaded, with which compilers hang.
     cargo.env_remove("LD_PRELOAD");
     cargo
 }

@@ -1,4 +1,4 @@
-//! The chores that `cargo xtask` hands over to the package `chores`, which it builds when the first is asked for.
+//! The chores that `cargo xtask` hands over to the package `chores`, which is built on first use.
 
 use std::ffi::OsString;
 use std::io;
@@ -58,7 +58,7 @@ pub const CHORES: [(&str, &str); 14] = [
     ("bench", "Run benchmarks"),
 ];
 
-/// Builds the package `chores` and becomes it. Returns only the error for which it could not.
+/// Builds the package `chores` and replaces this process by it. Returns only on failure, with the error.
 pub fn hand_over(arguments: &[OsString]) -> io::Error {
     let mut run = cargo();
     run.args(["run", "--package", "chores", "--manifest-path"])

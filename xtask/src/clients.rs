@@ -1,4 +1,4 @@
-//! Clients under test by name, the repository's root, and its scenarios, for every chore alike.
+//! Clients under test by name, the repository's root, and its scenarios, shared by all chores.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl Clients {
     /// Returns the client of that name; `None`: the default.
     ///
     /// # Errors
-    /// There is none: a sentence that lists the names there are.
+    /// No client has this name; the message lists the names.
     pub fn named(self, name: Option<&str>) -> Result<&'static dyn Client, String> {
         let mut all = self.0.iter().copied();
         let found = all.find(|client| name.is_none_or(|name| client.name() == name));
@@ -40,12 +40,12 @@ impl Clients {
     }
 }
 
-/// Returns the number of processors, or 1 if the system does not say.
+/// Returns the number of processors, or 1 if it is unknown.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Returns the repository's root, as a path that stays short in messages when it is where the command was given.
+/// Returns the repository's root, relative if it is the current folder, so that messages stay short.
 pub fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -56,7 +56,7 @@ pub fn root() -> PathBuf {
     }
 }
 
-/// Returns every scenario that `paths` mean, and everything that is wrong with files that are none, drawn for a terminal.
+/// Returns the scenarios in `paths`, and the mistakes of files that do not load, rendered for a terminal.
 pub fn load_paths(paths: &[PathBuf]) -> (Vec<SharedScenario>, Vec<String>) {
     let (files, mut mistaken) = scenario::find(paths);
     let mut loaded = Vec::with_capacity(files.len());
@@ -73,7 +73,7 @@ pub fn load_paths(paths: &[PathBuf]) -> (Vec<SharedScenario>, Vec<String>) {
 /// Returns every scenario of the repository at `root`.
 ///
 /// # Errors
-/// Everything that is wrong with all of them, drawn for a terminal.
+/// The mistakes of all scenarios, rendered for a terminal.
 pub fn load(root: &Path) -> Result<Vec<SharedScenario>, String> {
     let (loaded, faults) = load_paths(&[root.join("scenarios")]);
     if faults.is_empty() {

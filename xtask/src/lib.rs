@@ -1,6 +1,6 @@
-//! What `cargo xtask` and the chores behind it share: the runner of scenarios, and the repository's files.
+//! Shared by `cargo xtask` and the chores: the runner of scenarios, and the repository's files.
 //!
-//! A first `cargo xtask scenarios` waits for all of it: it must not depend on what only a chore needs.
+//! A first `cargo xtask scenarios` compiles all of it: it must not depend on what only a chore needs.
 
 use std::io::IsTerminal as _;
 
@@ -12,7 +12,7 @@ pub mod chores;
 pub mod clients;
 pub mod scenarios;
 
-/// Sends logs to standard error. What a library under test logs is shown if `RUST_LOG` asks for it.
+/// Sends logs to standard error. Logs of a library under test are shown if `RUST_LOG` selects them.
 pub fn log_to_stderr() {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::OFF.into())

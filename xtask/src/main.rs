@@ -1,4 +1,4 @@
-//! `cargo xtask`: plays scenarios, and hands every other chore over, so that the main job compiles nothing else.
+//! `cargo xtask`: runs scenarios, and hands every other chore over, so that the main job compiles nothing else.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use xtask::chores::{CHORES, hand_over};
 use xtask::clients::{Clients, USAGE};
 use xtask::scenarios;
 
-/// The clients that need no chore; the first is the default.
+/// Clients that need no chore; the first is the default.
 static CLIENTS: Clients = Clients(&[&adapter_watcher::WatcherClient, &adapter_kube_client::KubeClient]);
 
 fn main() -> ExitCode {
@@ -46,7 +46,7 @@ fn command() -> Command {
             .trailing_var_arg(true)
             .allow_hyphen_values(true)
             .value_parser(value_parser!(OsString));
-        // Its own `--help` is the chore's.
+        // `--help` after a chore is the chore's.
         let chore = Command::new(*name)
             .about(*about)
             .disable_help_flag(true)

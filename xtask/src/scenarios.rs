@@ -1,4 +1,4 @@
-//! `cargo xtask scenarios`: choose, play, print.
+//! `cargo xtask scenarios`: selects, runs and prints.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ const NOTHING_SELECTED: u8 = 4;
 const STALE: u8 = 5;
 const HARNESS: u8 = 70;
 
-/// What `cargo xtask scenarios` plays, with what, and what it prints.
+/// Arguments of `cargo xtask scenarios`.
 #[derive(clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Arguments {
@@ -79,7 +79,7 @@ enum Format {
 }
 
 impl Arguments {
-    /// Name of the client that was asked for.
+    /// Returns the name of the requested client.
     pub fn client(&self) -> Option<&str> {
         self.client.as_deref()
     }
@@ -105,7 +105,7 @@ fn play(arguments: &Arguments, clients: Clients) -> Result<u8, String> {
     let asked = asked.map_or(&*arguments.prefixes, std::slice::from_ref);
     let (paths, prefixes): (Vec<String>, Vec<String>) =
         asked.iter().cloned().partition(|asked| is_path(asked));
-    // Of files from elsewhere the repository's own say nothing.
+    // The repository's own scenarios are not needed for files from elsewhere.
     let (all, mut faults) = match paths.is_empty() || !prefixes.is_empty() {
         true => clients::load_paths(&[root.join("scenarios")]),
         false => (Vec::new(), Vec::new()),
@@ -184,7 +184,7 @@ fn play(arguments: &Arguments, clients: Clients) -> Result<u8, String> {
         arguments.format,
         paths.is_empty() && chosen.len() == all.len(),
     );
-    // What could be played was; a file that could not be read still fails the run.
+    // All loadable scenarios ran; an unreadable file still fails the run.
     match exit_code(&Counts::of(&results)) {
         HARNESS => Ok(HARNESS),
         code if faults.is_empty() => Ok(code),
@@ -192,8 +192,8 @@ fn play(arguments: &Arguments, clients: Clients) -> Result<u8, String> {
     }
 }
 
-/// The client that plays a scenario, and what it is known to fail: the one that was chosen, or the first that offers the
-/// scenario's contract.
+/// Returns the client for a scenario and its known failures: the requested one, or the first that offers the scenario's
+/// contract.
 fn player(
     clients: Clients,
     chosen: &'static dyn Client,
@@ -211,7 +211,7 @@ fn player(
     Ok((client, known))
 }
 
-/// Is a file or a folder meant, and not the beginning of an id?
+/// Whether this is a file or folder, not a prefix of an id.
 fn is_path(asked: &str) -> bool {
     let path = Path::new(asked);
     let ends_as_file = path
@@ -254,7 +254,7 @@ fn print(results: &[Judged], format: Format, whole: bool) {
                 out(&format!("{remark}\n"));
             }
             out(&terminal::summary(results, style));
-            // A part of the scenarios says little of the whole.
+            // The summary of requirements needs all scenarios.
             if whole {
                 out(&format!(
                     "\n{}",
@@ -276,7 +276,7 @@ fn exit_code(counts: &Counts) -> u8 {
     }
 }
 
-/// Writes accepted transcripts where they changed.
+/// Writes accepted transcripts that changed.
 fn bless(results: &[Judged]) -> Result<(), String> {
     let mut written = 0;
     for judged in results {
@@ -317,7 +317,7 @@ fn progress(chosen: &[SharedScenario], format: Format) -> ProgressBar {
     }
 }
 
-/// Colours only for a terminal that wants them (<https://no-color.org>); the width the shell knows.
+/// Colours only for a terminal that supports them (<https://no-color.org>); the width of the terminal.
 fn style() -> Style {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let columns = std::env::var("COLUMNS")
@@ -330,7 +330,7 @@ fn style() -> Style {
     }
 }
 
-// A reader that went away (`| head`) is no reason to fail.
+// A closed pipe (`| head`) is not an error.
 fn out(text: &str) {
     let _closed_pipe = std::io::stdout().write_all(text.as_bytes());
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask bench attacks`: plays attacks on a served fake, each on a new process, while a neighbour sends
-//! requests. Each is played at half its size and at its size: what it costs may grow with its bytes and no faster.
+//! `cargo xtask bench attacks`: measures attacks on a served fake, each on a new process, while another client sends
+//! requests. Each runs at half its size and at its size: the cost may grow linearly with its bytes, no faster.
 //!
-//! How an attack is carried out is known to `sieges.rs`; what `SECURITY.md` states comes from here.
+//! The attacks are in `sieges.rs`; `SECURITY.md` states the measured limits.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -36,33 +36,33 @@ pub(crate) struct Arguments {
 
 const MIB: usize = 1024 * 1024;
 
-/// The most memory a server may take under any of them.
+/// Peak memory of a server under any of them.
 const PEAK_MAX: usize = 1024 * MIB;
 
-/// The longest a neighbour may wait for an answer.
+/// Longest latency of another client's request.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// How much more twice the bytes may cost.
+/// Largest ratio of the costs at full and half size.
 const GROWTH_MAX: f64 = 2.5;
 
-/// CPU time below which two costs are not compared: starts and neighbours are a part of it.
+/// CPU time below which costs are not compared: start and other clients would dominate.
 const COMPARED_FROM: Duration = Duration::from_millis(100);
 
-/// How often the neighbour asks.
+/// Interval of the other client's requests.
 const PACE: Duration = Duration::from_millis(5);
 
-/// What one attack cost.
+/// Cost of one attack.
 struct Cost {
-    /// Status of the answer, where there was one request.
+    /// Status of the response, if there was one request.
     status: Option<u16>,
-    /// Most memory of the process, in bytes; `None` where the system does not tell.
+    /// Peak memory of the process in bytes; `None` if the system does not report it.
     peak: Option<usize>,
     cpu: Option<Duration>,
-    /// The slowest answer a neighbour got; `None`: one got none.
+    /// Slowest response to the other client; `None`: one was not answered.
     slowest: Option<Duration>,
 }
 
-/// Measures and prints. Exit code 0: every attack stays within its limits; 1: one does not; 3: the build failed.
+/// Measures and prints. Exit code 0: all attacks stay within their limits; 1: one does not; 3: the build failed.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let built = arguments.binary.clone().map_or_else(
         || {
@@ -108,7 +108,7 @@ impl Arguments {
     }
 }
 
-/// Plays an attack on a new server.
+/// Runs an attack on a new server.
 fn play(program: &Path, siege: &Siege, size: usize) -> Cost {
     let server = Server::of_program(program, "serve", &[]);
     let (address, pid) = (server.address(), server.pid());
@@ -121,7 +121,7 @@ fn play(program: &Path, siege: &Siege, size: usize) -> Cost {
         let cpu = cpu_time(pid)
             .zip(before)
             .map(|(after, before)| after.saturating_sub(before));
-        // Fails if the neighbour has given up.
+        // Fails if the other client has ended.
         let _ = stop.send(());
         let slowest = asking.join().ok().flatten();
         Cost {
@@ -143,7 +143,7 @@ fn slowest_answer(address: SocketAddr, stopped: &mpsc::Receiver<()>) -> Option<D
     loop {
         let over = stopped.recv_timeout(PACE) != Err(RecvTimeoutError::Timeout);
         let sent = Instant::now();
-        // After the end once more: the server must still be there.
+        // Once more at the end: the server must still answer.
         if neighbour(address, "/api/v1/namespaces/default").status != 200 {
             return None;
         }
@@ -154,13 +154,13 @@ fn slowest_answer(address: SocketAddr, stopped: &mpsc::Receiver<()>) -> Option<D
     }
 }
 
-/// The ratio of the costs, where they are large enough to be compared.
+/// Returns the ratio of the costs, if they are large enough to compare.
 fn growth([half, all]: &[Cost; 2]) -> Option<f64> {
     let (half, all) = half.cpu.zip(all.cpu)?;
     (all >= COMPARED_FROM).then(|| all.as_secs_f64() / half.as_secs_f64().max(f64::EPSILON))
 }
 
-/// What an attack exceeds, in words.
+/// Returns the limits that an attack exceeds.
 fn exceeded(costs: &[Cost; 2], smoke: bool) -> Vec<&'static str> {
     let mut exceeded = Vec::new();
     for cost in costs {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench sim`: how fast scenarios are played, judged and written down.
+//! `cargo xtask bench sim`: throughput of running, judging and printing scenarios.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ enum Format {
     Json,
 }
 
-/// How many of the slowest scenarios are named.
+/// Number of slowest scenarios listed.
 const SLOWEST: usize = 5;
 
 /// Measures and prints.
@@ -63,31 +63,31 @@ pub(crate) fn sim(arguments: &Arguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the benchmark found.
+/// Result of the benchmark.
 struct Measured<'s> {
     client: &'static str,
     threads: usize,
-    /// Time the whole set took on all threads, with verdicts and transcripts.
+    /// Time of the whole set on all threads, with verdicts and transcripts.
     whole_set: Duration,
-    /// Bytes of all transcripts together.
+    /// Bytes of all transcripts.
     transcripts: usize,
-    /// How often the set was played on one thread.
+    /// Rounds on one thread.
     rounds: u32,
     scenarios: Vec<Spent<'s>>,
 }
 
-/// What one scenario took on one thread, over all rounds.
+/// Time of one scenario on one thread, over all rounds.
 #[derive(Clone, Copy)]
 struct Spent<'s> {
     id: &'s str,
     records: usize,
     playing: Duration,
-    /// Judging and writing the transcript.
+    /// Judging and printing the transcript.
     judging: Duration,
 }
 
 impl<'s> Measured<'s> {
-    /// Plays all of `scenarios` once on every processor, and then on one thread, again and again, for `budget`.
+    /// Runs `scenarios` once on all processors, then on one thread in rounds, for `budget`.
     #[expect(
         clippy::disallowed_methods,
         reason = "a benchmark is an edge: it measures real time"
@@ -141,12 +141,12 @@ impl<'s> Measured<'s> {
         }
     }
 
-    /// Scenarios a second on one thread, played only.
+    /// Returns the scenarios per second on one thread, run only.
     fn played_per_second(&self) -> f64 {
         self.per_second(|spent| spent.playing)
     }
 
-    /// Scenarios a second on one thread, played, judged and written down.
+    /// Returns the scenarios per second on one thread: run, judged and printed.
     fn per_second_in_all(&self) -> f64 {
         self.per_second(|spent| spent.in_all())
     }

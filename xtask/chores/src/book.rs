@@ -1,7 +1,7 @@
 //! `cargo xtask book`: checks the links of every Markdown file, and builds the documentation as a book with mdBook.
 //!
-//! `docs/SUMMARY.md` orders the pages, also those outside `docs/`. They are copied below one folder, because mdBook reads no
-//! other; a link to a file that is no page leads to the repository instead.
+//! `docs/SUMMARY.md` orders the pages, including those outside `docs/`. All are copied into one folder, because mdBook
+//! reads no other; a link to a file that is not a page points to the repository instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -15,13 +15,13 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::clients::root;
 
-/// The order of the pages.
+/// Order of the pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// What the link of a file that is no page begins with.
+/// URL prefix for files that are not pages.
 const REPOSITORY: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
 
-/// Where the book is built.
+/// Folder of the built book.
 const TARGET: &str = "target/book";
 
 #[derive(clap::Args)]
@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Exit code 0: every link leads somewhere, and the book is built; 1: a link does not, or a page is in no chapter; 3: mdBook
-/// is missing or fails.
+/// Exit code 0: no link is broken, and the book is built; 1: a link is broken, or a page is in no chapter; 3: mdBook is
+/// missing or fails.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let pages = match read() {
         Ok(pages) => pages,
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Every tracked Markdown file by its path in the repository.
+/// Returns every tracked Markdown file by its path.
 fn read() -> Result<BTreeMap<String, String>, String> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.md"])
@@ -72,7 +72,7 @@ fn read() -> Result<BTreeMap<String, String>, String> {
     }
     let mut pages = BTreeMap::new();
     for path in String::from_utf8_lossy(&listed.stdout).lines() {
-        // A file that is deleted and not yet committed.
+        // A file may be deleted and not yet committed.
         if let Ok(text) = std::fs::read_to_string(root().join(path)) {
             pages.insert(path.to_owned(), text);
         }
@@ -82,16 +82,16 @@ fn read() -> Result<BTreeMap<String, String>, String> {
 
 /// A link to a file of the repository.
 struct Link {
-    /// The path in the repository; of the page itself if the link is an anchor alone.
+    /// Path in the repository; the page's own path for an anchor alone.
     path: String,
-    /// What follows `#`.
+    /// Text after `#`.
     anchor: Option<String>,
-    /// The destination in the text of the page.
+    /// Position of the destination in the page's text.
     at: Range<usize>,
 }
 
-/// The links of a page at `path`. Those to other sites are left out, and those of rustdoc (`crate::Config`): pages that have
-/// them are part of the API documentation.
+/// Returns the links of the page at `path`, without those to other sites and those of rustdoc (`crate::Config`), which
+/// pages included in the API documentation have.
 fn links(path: &str, text: &str) -> Vec<Link> {
     let mut found = Vec::new();
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
@@ -122,7 +122,7 @@ fn links(path: &str, text: &str) -> Vec<Link> {
     found
 }
 
-/// The path of `link`, which stands in the file `from`, without `.` and `..`.
+/// Resolves `link`, written in the file `from`, without `.` and `..`.
 fn joined(from: &str, link: &str) -> String {
     let folder = Path::new(from).parent().unwrap_or(Path::new(""));
     let mut parts: Vec<&OsStr> = Vec::new();
@@ -138,7 +138,7 @@ fn joined(from: &str, link: &str) -> String {
     parts.iter().collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
-/// The anchors of a page's headings, as GitHub and mdBook name them.
+/// Returns the anchors of a page's headings, as GitHub and mdBook name them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut heading: Option<String> = None;
@@ -171,7 +171,7 @@ fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// What is wrong with the links of `pages`, a line each.
+/// Returns the broken links of `pages`, one per line.
 fn broken(pages: &BTreeMap<String, String>, exists: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut broken = Vec::new();
     for (path, text) in pages {
@@ -201,18 +201,18 @@ fn broken(pages: &BTreeMap<String, String>, exists: &dyn Fn(&str) -> bool) -> Ve
     broken
 }
 
-/// The pages of the book.
+/// Returns the pages of the book.
 fn chapters(pages: &BTreeMap<String, String>) -> BTreeSet<String> {
     let summary = pages.get(SUMMARY).map(|text| links(SUMMARY, text));
     summary.into_iter().flatten().map(|link| link.path).collect()
 }
 
-/// The name of a page's file in the book: its path, where it lies in `docs/`, and else its path in a folder of that name.
+/// Returns the path of a page in the book: relative to `docs/` for pages there, else as in the repository.
 fn name(path: &str) -> &str {
     path.strip_prefix("docs/").unwrap_or(path)
 }
 
-/// The text of a page for the book: links between chapters lead to their copies, all others to the repository.
+/// Returns the text of a page for the book: links between chapters point to their copies, others to the repository.
 fn rewritten(path: &str, text: &str, chapters: &BTreeSet<String>) -> String {
     let here = if path == SUMMARY { "SUMMARY.md" } else { name(path) };
     let up = "../".repeat(here.matches('/').count());
@@ -241,7 +241,7 @@ fn rewritten(path: &str, text: &str, chapters: &BTreeSet<String>) -> String {
     out
 }
 
-/// Is it shown in a page, and so a part of the book?
+/// Whether the file is an image, which is copied into the book.
 fn is_image(path: &str) -> bool {
     path.ends_with(".png")
 }
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_chapters_or_to_the_repository() {
+    fn links_point_to_chapters_or_to_the_repository() {
         let chapters = ["docs/a.md", "watcher/docs/g.md"].map(str::to_owned).into();
         assert_eq!(
             rewritten(

@@ -1,10 +1,10 @@
-//! `cargo xtask oracle bootstrap`: the objects that kube-apiserver itself creates when it starts, as real servers of every
-//! version wrote them, gathered into `fake-apiserver/data/bootstrap.txt`.
+//! `cargo xtask oracle bootstrap`: collects the objects that kube-apiserver creates at its start, from real servers of
+//! every version, in `fake-apiserver/data/bootstrap.txt`.
 //!
-//! A line is an object: the first and the last minor that creates it so, and its JSON, byte for byte, in which `@uid`,
-//! `@version`, `@time`, `@micros` and `@date` stand for what no two servers share. Lines with `#` name the source of each
-//! minor: a version whose oracle is not built gets the objects of the next one, without kinds and API versions that it
-//! does not serve.
+//! One object per line: the first and last minor that creates it this way, and its JSON, byte for byte. `@uid`,
+//! `@version`, `@time`, `@micros` and `@date` replace values that differ between servers. Lines with `#` name the
+//! source of each minor: a version without a built oracle gets the objects of the next one, without kinds and API
+//! versions that it does not serve.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,9 @@ use serde_json::value::RawValue;
 use crate::clients::root;
 use crate::oracle::{self, Running};
 
-/// What a production server has and the oracle has not: the service range of kubeadm, and endpoints of the service
-/// `kubernetes`, for an address that is not loopback (validation rejects those) and that nobody has (RFC 5737).
+/// Flags of a production server that the oracle does not have: the service range of kubeadm, and an address for the
+/// endpoints of the service `kubernetes`, which must not be loopback (validation rejects it); RFC 5737 reserves this
+/// one.
 const FLAGS: [&str; 3] = [
     "--service-cluster-ip-range=10.96.0.0/12",
     "--endpoint-reconciler-type=master-count",
@@ -30,13 +31,13 @@ const FLAGS: [&str; 3] = [
 /// kube-apiserver's default `--secure-port`.
 const PORT: &str = "6443";
 
-/// The host of the server that the fake stands for.
+/// Host name of the server that the fake represents.
 const HOST: &str = "fake-apiserver";
 
-/// What a kube-apiserver on [`HOST`] calls itself, and its lease (base32 of half a SHA-256: apiserver `server/config.go`).
+/// Identity of a kube-apiserver on [`HOST`], and its lease (base32 of half a SHA-256: apiserver `server/config.go`).
 const IDENTITY: &str = "apiserver-e5qkngmlmxhbsrsdtwo2wntlsm";
 
-/// The namespaces, which the fake creates with or without the rest, and what is not stored.
+/// Namespaces, which the fake always creates, and a resource that is not stored.
 const ELSEWHERE: [&str; 2] = ["namespaces", "componentstatuses"];
 
 #[derive(Deserialize)]
@@ -73,13 +74,13 @@ struct List {
     items: Vec<Box<RawValue>>,
 }
 
-/// By apiVersion, Kind, namespace and name: the JSON of the objects of one version.
+/// JSON of the objects of one version, by apiVersion, kind, namespace and name.
 type Objects = BTreeMap<[String; 4], String>;
 
-/// Asks every version whose oracle is built, and writes the file.
+/// Reads the objects of every version with a built oracle, and writes the file.
 ///
 /// # Errors
-/// The newest oracle is not built, one does not answer, or the file cannot be written.
+/// The newest oracle is not built, one does not respond, or the file cannot be written.
 pub(crate) fn renew() -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -122,7 +123,7 @@ pub(crate) fn renew() -> Result<(), Error> {
     std::fs::write(&file, text).map_err(|why| Error::file(&file, &why))
 }
 
-/// The objects of a newer version that an older one can have: it serves their kind and, where they register an API, that.
+/// Returns the objects of a newer version that an older one serves too.
 fn served(newer: &Objects, version: Version) -> Result<Objects, Error> {
     let catalog = Catalog::builtin(version);
     let mut objects = Objects::new();
@@ -141,7 +142,7 @@ fn served(newer: &Objects, version: Version) -> Result<Objects, Error> {
     Ok(objects)
 }
 
-/// The objects of one server.
+/// Returns the objects of one server.
 async fn gather(port: &str, server: &mut Remote) -> Result<Objects, Error> {
     let mut gathered = Objects::new();
     let groups: Groups = parse("/apis", &server.document("/apis").await?)?;
@@ -162,7 +163,7 @@ async fn gather(port: &str, server: &mut Remote) -> Result<Objects, Error> {
             let list: List = parse(&path, &server.document(&path).await?)?;
             for item in list.items {
                 let object: Value = parse(&path, item.get().as_bytes())?;
-                // Items of a list do not repeat what the list says.
+                // Items do not repeat kind and apiVersion of their list.
                 let head = format!(r#"{{"kind":"{}","apiVersion":"{api_version}","#, resource.kind);
                 let json = item.get().replacen('{', &head, 1);
                 let json = anonymous(json, &object, port);
@@ -181,7 +182,7 @@ async fn gather(port: &str, server: &mut Remote) -> Result<Objects, Error> {
     Ok(gathered)
 }
 
-/// Adds what one minor creates.
+/// Adds an object of one minor.
 fn note(known: &mut Vec<(BTreeSet<u8>, String)>, minor: u8, json: String) {
     match known
         .iter_mut()
@@ -192,7 +193,7 @@ fn note(known: &mut Vec<(BTreeSet<u8>, String)>, minor: u8, json: String) {
     }
 }
 
-/// The name of the server's lease, where the object is it; otherwise what no text holds.
+/// Returns the name of the server's lease if the object is it, else a text that occurs nowhere.
 fn identity(object: &Value) -> String {
     match object["spec"]["holderIdentity"].as_str() {
         Some(_) => object["metadata"]["name"].as_str().unwrap_or("\0").to_owned(),
@@ -200,7 +201,7 @@ fn identity(object: &Value) -> String {
     }
 }
 
-/// The JSON of an object without what no two servers share.
+/// Returns the JSON of an object with placeholders for values that differ between servers.
 fn anonymous(mut json: String, object: &Value, port: &str) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let quoted = |value: &str| format!("\"{value}\"");
@@ -240,7 +241,7 @@ fn anonymous(mut json: String, object: &Value, port: &str) -> String {
     json
 }
 
-/// Every text in a value.
+/// Collects every string in a value.
 fn texts_of<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
     match value {
         Value::String(text) => drop(found.insert(text)),

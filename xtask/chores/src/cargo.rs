@@ -1,4 +1,4 @@
-//! Cargo, as the chores call it, and what it says it built.
+//! Cargo, as called by the chores, and the programs it built.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,40 +7,40 @@ use serde_json::Value;
 
 use crate::clients;
 
-/// A program that Cargo built, or the tests of a target.
+/// A program or test binary that Cargo built.
 pub(crate) struct Executable {
-    /// The package's name.
+    /// Name of the package.
     pub(crate) package: String,
-    /// The target's name: `fake-apiserver`, `recordings`.
+    /// Name of the target: `fake-apiserver`, `recordings`.
     pub(crate) target: String,
-    /// Tests, and no program.
+    /// Whether it is a test binary.
     pub(crate) is_test: bool,
-    /// Where it is.
+    /// Path of the binary.
     pub(crate) path: PathBuf,
-    /// The package's folder.
+    /// Folder of the package.
     pub(crate) folder: PathBuf,
 }
 
-/// How programs of this workspace are built.
+/// Profile of a build.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// As tests are: of what they compiled, nothing is compiled again.
+    /// As for tests: nothing that they compiled is compiled again.
     Debug,
-    /// Optimized, with the features that each selects alone: what is measured is what users install.
+    /// Optimized, with the features that each selects alone, as users install it.
     Release,
 }
 
 impl Build {
-    /// For a benchmark: a smoke run judges nothing, so that what the tests compiled will do.
+    /// Returns the profile of a benchmark. A smoke run judges nothing, so that it uses the build of the tests.
     pub(crate) fn of_benchmark(smoke: bool) -> Self {
         if smoke { Self::Debug } else { Self::Release }
     }
 }
 
-/// Builds programs of this workspace, given as package and name, and gives their paths in that order.
+/// Builds programs of this workspace, given as package and name, and returns their paths in that order.
 ///
 /// # Errors
-/// Cargo does not run or does not build one.
+/// Cargo cannot run or fails.
 pub(crate) fn programs<const N: usize>(
     build: Build,
     wanted: [(&str, &str); N],
@@ -65,17 +65,17 @@ pub(crate) fn programs<const N: usize>(
     Ok(found)
 }
 
-/// Cargo, which reads nothing and reports here.
+/// Returns a Cargo command that reads no input and prints errors here.
 pub(crate) fn cargo() -> Command {
     let mut cargo = xtask::cargo::cargo();
     cargo.stdin(Stdio::null()).stderr(Stdio::inherit());
     cargo
 }
 
-/// Runs a command of Cargo that builds, and gives all it built that can be run.
+/// Runs a Cargo command that builds, and returns all executables it built.
 ///
 /// # Errors
-/// Cargo does not run, or fails; it has said why.
+/// Cargo cannot run or fails; it has printed the error.
 pub(crate) fn executables(mut cargo: Command) -> Result<Vec<Executable>, String> {
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let output = cargo.output().map_err(|why| format!("cannot run cargo: {why}"))?;
@@ -89,12 +89,12 @@ pub(crate) fn executables(mut cargo: Command) -> Result<Vec<Executable>, String>
     Ok(messages.filter_map(|message| executable(&message)).collect())
 }
 
-/// What a message of Cargo announces, if it can be run.
+/// Returns the executable that a message of Cargo announces.
 fn executable(message: &Value) -> Option<Executable> {
     let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
     let folder = Path::new(text("/manifest_path")?).parent()?;
     Some(Executable {
-        // `path+file:///…/tests#0.1.0`, or `…/command#fake-apiserver-cli@0.1.0` where the folder is named otherwise.
+        // `path+file:///…/tests#0.1.0`, or `…/command#fake-apiserver-cli@0.1.0` if the folder has another name.
         package: package(text("/package_id")?)?.to_owned(),
         target: text("/target/name")?.to_owned(),
         is_test: message.pointer("/profile/test")?.as_bool()?,
@@ -103,7 +103,7 @@ fn executable(message: &Value) -> Option<Executable> {
     })
 }
 
-/// The name of a package in its id: before the version, or the last folder.
+/// Returns the name of a package from its id: the part before the version, or the last folder.
 fn package(id: &str) -> Option<&str> {
     let (source, named) = id.split_once('#')?;
     match named.split_once('@') {

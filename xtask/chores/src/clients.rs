@@ -11,7 +11,7 @@ pub(crate) static CLIENTS: Clients = Clients(&[
     &adapter_kube_client::KubeClient,
 ]);
 
-/// The client of that name, or a sentence that lists the names there are.
+/// Returns the client of that name, or an error that lists the names.
 pub(crate) fn named(name: &str) -> Result<&'static dyn Client, String> {
     CLIENTS.named(Some(name))
 }

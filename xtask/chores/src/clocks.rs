@@ -1,8 +1,8 @@
-//! `cargo xtask clocks`: runs the tests that read the wall clock under clocks that are wrong, with Debian's libfaketime.
+//! `cargo xtask clocks`: runs the tests that read the wall clock under wrong clocks, with Debian's libfaketime.
 //!
 //! Only the wall clock is shifted; timers keep the real monotonic one. Go programs (kubectl among them) read the clock
-//! without the C library and keep the real time: they see a server whose clock is ahead or behind, and a machine of the
-//! same date only in the tests as they are.
+//! without the C library and keep the real time: for them the server's clock is ahead or behind, except under the
+//! unshifted clock.
 
 use std::fmt;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::cargo::{self, Executable};
 use crate::clients;
 
-/// Where Debian's package `faketime` installs the library, below the folder of the architecture.
+/// Path of the library of Debian's package `faketime`, below the architecture's folder.
 const LIBRARY: &str = "faketime/libfaketime.so.1";
 
 /// A clock that tests run under.
@@ -22,7 +22,7 @@ struct Clock {
     shift: Shift,
     /// POSIX form: works without a time zone database.
     zone: &'static str,
-    /// Also run the suites that take long, as far as [`Takes`] says.
+    /// Whether slow suites run too, as far as [`Takes`] allows.
     thorough: bool,
 }
 
@@ -75,12 +75,12 @@ const CLOCKS: [Clock; 6] = [
 struct Suite {
     package: &'static str,
     target: &'static str,
-    /// As given to the test harness; none runs all.
+    /// Filters of the test harness; empty runs all.
     filters: &'static [&'static str],
     takes: Takes,
 }
 
-/// How long a suite takes, which decides under which clocks it runs.
+/// Duration of a suite, which decides under which clocks it runs.
 #[derive(Clone, Copy)]
 enum Takes {
     /// Runs under every clock.
@@ -133,7 +133,7 @@ const SUITES: [Suite; 15] = [
         ..suite("tests", "cli", &[])
     },
     suite("e2e", "e2e", &[]),
-    // The chapters whose manifests hold dates, certificates or tokens.
+    // Chapters whose manifests have dates, certificates or tokens.
     Suite {
         takes: Takes::AMinute,
         ..suite(
@@ -148,8 +148,8 @@ const SUITES: [Suite; 15] = [
             ],
         )
     },
-    // kubectl keeps the real time. Discovery from a server that is ahead has a negative age, which its cache takes for
-    // fresh (gregjones/httpcache `getFreshness`): it does not see a new definition, as with a real server.
+    // kubectl keeps the real time. A discovery document from a server that is ahead has a negative age, which its cache
+    // treats as fresh (gregjones/httpcache `getFreshness`): it does not see a new definition, as with a real server.
     Suite {
         takes: Takes::Minutes,
         ..suite(
@@ -178,8 +178,8 @@ pub(crate) struct Arguments {
     package: Vec<String>,
 }
 
-/// Exit code 0: every test passed under every clock; 1: one did not, and its output is printed; 2: nothing matches what
-/// was asked for; 3: libfaketime is missing, or the tests do not build.
+/// Exit code 0: every test passed under every clock; 1: one did not, and its output is printed; 2: no clock or package
+/// matches; 3: libfaketime is missing, or the tests do not build.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let built = library().and_then(|library| Ok((library, build()?)));
     let (library, binaries) = match built {
@@ -229,12 +229,12 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Prints a line; a reader that left is no error.
+/// Prints a line; a closed pipe is not an error.
 fn print_line(line: fmt::Arguments<'_>) {
     let _closed_pipe = writeln!(std::io::stdout(), "{line}");
 }
 
-/// libfaketime, wherever the architecture has it.
+/// Returns the path of libfaketime for this architecture.
 fn library() -> Result<PathBuf, String> {
     let folders = Path::new("/usr/lib").read_dir().into_iter().flatten().flatten();
     let mut found = folders
@@ -245,7 +245,7 @@ fn library() -> Result<PathBuf, String> {
         .ok_or_else(|| "libfaketime is missing: install Debian's package `faketime`".to_owned())
 }
 
-/// Builds every test of the workspace, as `cargo test --workspace` does: built before, it is not built again.
+/// Builds every test of the workspace, as `cargo test --workspace` does.
 fn build() -> Result<Vec<Executable>, String> {
     let mut cargo = cargo::cargo();
     cargo
@@ -255,7 +255,7 @@ fn build() -> Result<Vec<Executable>, String> {
     Ok(built.into_iter().filter(|built| built.is_test).collect())
 }
 
-/// How many tests passed; none is a failure.
+/// Runs a suite under a clock. Returns the number of tests passed; none is a failure.
 fn under(library: &Path, clock: &Clock, suite: &Suite, binaries: &[Executable]) -> Result<u64, String> {
     let binary = binaries
         .iter()
@@ -272,7 +272,7 @@ fn under(library: &Path, clock: &Clock, suite: &Suite, binaries: &[Executable]) 
         .env("FAKETIME_NO_CACHE", "1")
         // Files keep their times: Cargo, which some tests call, compares them.
         .env("NO_FAKE_STAT", "1")
-        // Cargo would take all that it has downloaded for long unused, and remove it.
+        // Cargo would consider its downloads unused for long, and remove them.
         .env("CARGO_CACHE_AUTO_CLEAN_FREQUENCY", "never")
         .env("CARGO_NET_OFFLINE", "true")
         .env("TZ", clock.zone)
@@ -303,7 +303,7 @@ fn passed(printed: &str) -> Option<u64> {
     result.split_once(" passed")?.0.parse().ok()
 }
 
-/// As libfaketime reads it: seconds relative to the real clock, so that all processes agree.
+/// Formats a shift for libfaketime: seconds relative to the real clock, so that all processes agree.
 fn offset(shift: &Shift) -> Result<String, String> {
     let seconds = match shift {
         Shift::Days(days) => days * 86_400,
@@ -319,7 +319,7 @@ fn now() -> Result<Duration, String> {
         .map_err(|why| format!("the clock: {why}"))
 }
 
-/// From `now` (since 1970) to noon of the next 29 February.
+/// Returns the seconds from `now` (since 1970) to noon of the next 29 February.
 fn seconds_to_leap_day(now: Duration) -> i64 {
     let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     // 29 February 1972 was day 789; a leap day follows every 1,461 days, until 2100.

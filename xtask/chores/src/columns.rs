@@ -1,5 +1,5 @@
-//! `cargo xtask oracle columns`: the columns of every kind's tables, gathered from the recordings of the probes that ask
-//! for them, into the one table the fake reads them from.
+//! `cargo xtask oracle columns`: collects the columns of every kind's tables from the recordings of probes, in the
+//! table that the fake reads.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::clients::root;
 
-/// The probes whose recordings have tables of every kind, and of a custom one.
+/// Probes whose recordings have tables of every kind, and of a custom one.
 const PROBES: [&str; 2] = ["tables-columns-", "negotiation-117-"];
 
 #[derive(Deserialize)]
@@ -30,23 +30,23 @@ struct Column {
     priority: i32,
 }
 
-/// Name, type, format, priority, and which description.
+/// Name, type, format, priority, and index of the description.
 type Head = (String, String, String, i32, usize);
 
-/// Since which minor which columns.
+/// First minor, and its columns.
 type Since = (u8, Vec<Head>);
 
 #[derive(Default)]
 struct Gathered {
     descriptions: Vec<String>,
-    /// By group and resource: since which minor which columns.
+    /// Columns by group, resource and first minor.
     tables: BTreeMap<(String, String), Vec<Since>>,
 }
 
 /// Reads the recordings and writes the table.
 ///
 /// # Errors
-/// Recordings that are not there or no tables, and a file that cannot be written.
+/// A recording is missing or is not a table, or the file cannot be written.
 pub(crate) fn renew() -> Result<(), Error> {
     let mut gathered = Gathered::default();
     for (name, version) in VERSIONS {
@@ -71,7 +71,7 @@ pub(crate) fn renew() -> Result<(), Error> {
 }
 
 impl Gathered {
-    /// A transcript: requests, and tables as answers.
+    /// Reads a transcript: requests, and tables as responses.
     fn read(&mut self, minor: u8, transcript: &str, file: &Path) -> Result<(), Error> {
         let mut asked = None;
         for line in transcript.lines() {
@@ -113,7 +113,7 @@ impl Gathered {
         }
     }
 
-    /// One line a column.
+    /// Formats one column per line.
     fn text(&self) -> String {
         let lines = |items: Vec<String>| items.join(",\n");
         let descriptions = self
@@ -139,7 +139,7 @@ impl Gathered {
     }
 }
 
-/// Group and resource of a path of a collection, or of a scale, which is the same whatever it belongs to.
+/// Returns group and resource of a collection's path, or of a scale, which is the same for every resource.
 fn resource(path: &str) -> Option<(String, String)> {
     let path = path.split('?').next().unwrap_or_default();
     if path.ends_with("/scale") {

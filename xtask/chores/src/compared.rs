@@ -1,4 +1,4 @@
-//! `cargo xtask bench watcher`: builds the bench of the watcher, which knows how to measure, and lets it.
+//! `cargo xtask bench watcher`: builds and runs the watcher's benchmark.
 
 use std::process::{Command, ExitCode};
 
@@ -25,7 +25,7 @@ enum Format {
     Json,
 }
 
-/// Measures. Exit code 0: every must is met, or nothing is judged; 1: one is not; 3: something could not run.
+/// Measures. Exit code 0: every limit is met, or the run is not judged; 1: one is exceeded; 3: a program cannot run.
 pub(crate) fn watcher(arguments: &Arguments) -> ExitCode {
     let how = Build::of_benchmark(arguments.smoke);
     let program = match cargo::programs(how, [("bench-watcher", "bench-watcher")]) {

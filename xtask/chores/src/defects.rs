@@ -1,4 +1,4 @@
-//! `cargo xtask defects`: the page of what kube-runtime gets wrong, and whether the list it is made of is true.
+//! `cargo xtask defects`: generates the page of kube-runtime's defects, and checks the list against both clients.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     write_docs: bool,
 }
 
-/// Exit code 0: the list is true; 1: it is not; 2: the page cannot be written.
+/// Exit code 0: the list is correct; 1: it is not; 2: the page cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let seen = defects::see();
     let wrong = defects::wrong(&seen);

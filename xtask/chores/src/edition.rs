@@ -1,5 +1,5 @@
-//! `cargo xtask edition NAME`: freezes the requirements that the scenarios test today, and their digest; `--check` compares
-//! what was frozen. What an edition is, and what it is compared with, is in `scenario::edition`.
+//! `cargo xtask edition NAME`: freezes the requirements that the scenarios test today, and their digest; `--check`
+//! compares the frozen editions. `scenario::edition` describes editions and the comparison.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -19,8 +19,8 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Exit code 0: the file is written, or nothing differs; 1: an edition was changed, or lists what is no longer there; 2: the
-/// file exists, or the scenarios have mistakes.
+/// Exit code 0: the file is written, or nothing differs; 1: an edition was changed, or lists a missing scenario or
+/// requirement; 2: the file exists, or the scenarios have mistakes.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let done = match &arguments.name {
         Some(name) => write(name).map(|line| (line, ExitCode::SUCCESS)),
@@ -43,7 +43,7 @@ fn write(name: &str) -> Result<String, String> {
     let scenarios = clients::load(&root)?;
     let path = root.join("requirements/editions").join(format!("{name}.yaml"));
     let text = edition::text(name, scenarios.iter().map(AsRef::as_ref));
-    // An edition is never changed: clients rely on it.
+    // An edition never changes: clients pin it.
     let file = std::fs::File::create_new(&path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -58,7 +58,7 @@ fn write(name: &str) -> Result<String, String> {
     ))
 }
 
-/// Every edition with its digest, and what is wrong with it.
+/// Returns every edition with its digest, and the mistakes.
 fn check() -> Result<(String, ExitCode), String> {
     let scenarios = clients::load(&clients::root())?;
     let mut lines: Vec<String> = edition::editions()

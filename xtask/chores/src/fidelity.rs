@@ -1,4 +1,4 @@
-//! `cargo xtask fidelity`: the fake beside recordings of real servers, and real servers recorded.
+//! `cargo xtask fidelity`: compares the fake with recordings of real servers, and records them.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -74,7 +74,7 @@ enum What {
     },
 }
 
-/// Runs it. 0: nothing that is not known; 1: a difference that is neither accepted nor listed as open; 2: not done.
+/// Exit code 0: no unknown difference; 1: a difference that is neither accepted nor listed as open; 2: an error.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -223,7 +223,7 @@ fn kubectl(only: &[String]) -> Result<ExitCode, Error> {
         if !only.is_empty() && !only.iter().any(|text| name.contains(text)) {
             continue;
         }
-        // Each has a new server, so that no chapter depends on another.
+        // A new server each, so that no chapter depends on another.
         let oracle = oracle::Running::begin(oracle::NEWEST)?;
         let kubectl = Kubectl::with(&oracle.kubeconfig()?).map_err(Error::caller)?;
         if !kubectl.run(&["get", "--raw", "/version"]).success {

@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: tries variations of what real clients say on every target of `fuzz/`, with the compiler that is
-//! there; libFuzzer, which finds more, needs a nightly one (`cargo +nightly fuzz run TARGET`).
+//! `cargo xtask fuzz`: runs every target of `fuzz/` on mutated requests of real clients, with the installed compiler;
+//! libFuzzer, which finds more, needs a nightly one (`cargo +nightly fuzz run TARGET`).
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -18,7 +18,8 @@ pub(crate) struct Arguments {
     tries: u64,
 }
 
-/// Exit code 0: nothing panics; 1: something does, and the input is printed; 2: no such target; 3: nothing could be run.
+/// Exit code 0: no panic; 1: a panic, and its input is printed; 2: no such target; 3: the targets cannot be built or
+/// run.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let root = clients::root();
     let known = match targets(&root.join("fuzz/fuzz_targets")) {
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     code
 }
 
-/// Every file is a target.
+/// Returns the targets: every file is one.
 fn targets(folder: &Path) -> Result<Vec<String>, String> {
     let unreadable = |error| format!("cannot read {}: {error}", folder.display());
     let mut names = Vec::new();
@@ -69,12 +70,12 @@ fn targets(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Cargo in the workspace of the targets, which is not ours. Dependencies that both have are compiled once.
+/// Returns a Cargo command in the fuzz workspace. Dependencies shared with this one are compiled once.
 fn cargo(root: &Path) -> Command {
     let mut command = xtask::cargo::cargo();
     command.current_dir(root.join("fuzz")).stdin(Stdio::null());
     if std::env::var_os("CARGO_TARGET_DIR").is_none() {
-        // Of the fuzz workspace, in which the command runs.
+        // Relative to the fuzz workspace, in which the command runs.
         command.env("CARGO_TARGET_DIR", Path::new("..").join("target"));
     }
     command

@@ -1,5 +1,5 @@
-//! Repository chores behind `cargo xtask`. Reads arguments and clocks, prints, and chooses the exit code; what a run means is decided in
-//! `conformance`.
+//! Repository chores behind `cargo xtask`. Reads arguments and clocks, prints, and chooses the exit code; `conformance`
+//! judges the runs.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! `cargo xtask oracle schemas`: the OpenAPI v3 documents of real servers, taken apart into the two tables the fake reads
-//! its types and paths from. What the tables are stands in `crates/builtin-kinds/data/openapi/README.md`.
+//! `cargo xtask oracle schemas`: splits the OpenAPI v3 documents of real servers into the two tables from which the
+//! fake reads types and paths. `crates/builtin-kinds/data/openapi/README.md` describes the tables.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -26,7 +26,7 @@ struct Place {
     url: String,
 }
 
-/// What the tables keep of a document.
+/// Parts of a document that the tables keep.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
@@ -41,13 +41,13 @@ struct Components {
     schemas: BTreeMap<String, Box<RawValue>>,
 }
 
-/// The texts one name has had, each with the first and the last minor that publishes it.
+/// Texts of each name, with the first and last minor that publishes them.
 type Table = BTreeMap<String, Vec<(u8, u8, String)>>;
 
-/// Asks every version and writes the tables.
+/// Reads the documents of every version and writes the tables.
 ///
 /// # Errors
-/// An oracle that is not built or does not answer, a document that is none, a file that cannot be written.
+/// An oracle is not built or does not respond, a document cannot be parsed, or a file cannot be written.
 pub(crate) fn renew() -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -73,8 +73,8 @@ pub(crate) fn renew() -> Result<(), Error> {
     write("paths.gz", &paths)
 }
 
-/// All of a server's documents, in the order of their names: the core group's comes before those that repeat its types.
-/// Among them those of the samples.
+/// Returns all documents of a server by name, those of the samples included; the core group's precedes those that
+/// repeat its types.
 async fn documents(server: &mut Remote) -> Result<Vec<Document>, Error> {
     for sample in &Sample::ALL {
         let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -82,7 +82,7 @@ async fn documents(server: &mut Remote) -> Result<Vec<Document>, Error> {
             .create(definitions, definition(sample).to_string().into_bytes())
             .await?;
     }
-    // A definition is published a moment after it was made.
+    // A definition is published a moment after its creation.
     let mut asked = 0;
     let index: Index = loop {
         let index: Index = parse("/openapi/v3", &server.document("/openapi/v3").await?)?;
@@ -104,7 +104,7 @@ async fn documents(server: &mut Remote) -> Result<Vec<Document>, Error> {
     Ok(documents)
 }
 
-/// The definition of a sample, with every subresource.
+/// Returns the definition of a sample, with every subresource.
 fn definition(sample: &Sample) -> serde_json::Value {
     let names = serde_json::json!({
         "plural": sample.plural,
@@ -138,7 +138,7 @@ fn parse<'a, T: Deserialize<'a>>(what: &str, body: &'a [u8]) -> Result<T, Error>
     serde_json::from_slice(body).map_err(|why| Error::server(format!("GET {what}: {why}")))
 }
 
-/// Versions come in order, so a text that has not changed is the last one. The first document of a version decides.
+/// Adds a text. Versions come in order, so an unchanged text is the last one. The first document of a version decides.
 fn note(table: &mut Table, name: String, minor: u8, text: &str) {
     let rows = table.entry(name).or_default();
     match rows.last_mut() {

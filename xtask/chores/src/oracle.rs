@@ -1,4 +1,4 @@
-//! `cargo xtask oracle`: a real kube-apiserver, built, started and stopped. What it is stands in `oracle/README.md`.
+//! `cargo xtask oracle`: builds, starts and stops a real kube-apiserver; `oracle/README.md` describes it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -40,10 +40,10 @@ pub(crate) enum What {
     Columns,
 }
 
-/// The newest version there is an oracle of.
+/// Newest version with an oracle.
 pub(crate) const NEWEST: &str = "1.36";
 
-/// How to reach one.
+/// Address and credentials of a running oracle.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Address {
@@ -54,7 +54,7 @@ struct Address {
     control: String,
 }
 
-/// Runs it.
+/// Runs the subcommand.
 pub(crate) fn run(what: &What) -> ExitCode {
     let done = match what {
         What::Build { version } => build(version),
@@ -93,7 +93,7 @@ fn start(version: &str) -> Result<(), Error> {
             running.trim()
         )));
     }
-    // Its output goes to a file, because a write to a pipe without a reader would end it.
+    // Output to a file, because a write to a pipe without a reader would end the oracle.
     let announced = folder()?.join("oracle.json");
     let mut child = command(version)?
         .stdin(Stdio::null())
@@ -126,19 +126,19 @@ fn stop() -> Result<(), Error> {
     std::fs::remove_file(pid_file()).map_err(|why| Error::caller(why.to_string()))
 }
 
-/// One that runs as long as this value is there.
+/// A running oracle, stopped on drop.
 pub(crate) struct Running {
     child: Child,
     address: Address,
 }
 
 impl Running {
-    /// Starts one and waits until it is ready.
+    /// Starts an oracle and waits until it is ready.
     pub(crate) fn begin(version: &str) -> Result<Self, Error> {
         Self::begin_with(version, &[])
     }
 
-    /// The same, with flags of kube-apiserver that win over the oracle's.
+    /// The same, with flags of kube-apiserver that override the oracle's.
     pub(crate) fn begin_with(version: &str, flags: &[&str]) -> Result<Self, Error> {
         let log = folder()?.join(format!("oracle-{version}.log"));
         let mut child = command(version)?
@@ -167,12 +167,12 @@ impl Running {
         }
     }
 
-    /// The port it listens on.
+    /// Returns its port.
     pub(crate) fn port(&self) -> &str {
         self.address.url.rsplit(':').next().unwrap_or_default()
     }
 
-    /// A client of it.
+    /// Returns a client.
     pub(crate) fn connect(&self) -> Result<Remote, Error> {
         let address = &self.address;
         let target = Target::new(
@@ -185,7 +185,7 @@ impl Running {
         Ok(Remote::new(target, Some(control), false))
     }
 
-    /// A kubeconfig of its administrator, in a folder that nothing else is in.
+    /// Writes a kubeconfig of its administrator into a new folder; returns the path.
     pub(crate) fn kubeconfig(&self) -> Result<PathBuf, Error> {
         let folder = folder()?.join("oracle-kubeconfig");
         let _was_not_there = std::fs::remove_dir_all(&folder);
@@ -201,7 +201,7 @@ impl Running {
         });
         std::fs::create_dir_all(&folder)
             .and_then(|()| std::fs::write(&file, config.to_string()))
-            // Who uses it may stand in another folder.
+            // Absolute, because its users may run in another folder.
             .and_then(|()| std::fs::canonicalize(&file))
             .map_err(|why| Error::caller(format!("{}: {why}", file.display())))
     }
@@ -209,7 +209,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The end of its standard input is its sign to stop.
+        // The oracle stops at the end of its standard input.
         drop(self.child.stdin.take());
         let _status = self.child.wait();
     }
@@ -228,7 +228,7 @@ fn command(version: &str) -> Result<Command, Error> {
     Ok(Command::new(binary))
 }
 
-/// Whether there is a binary of this version.
+/// Whether the binary of this version is built.
 pub(crate) fn is_built(version: &str) -> bool {
     command(version).is_ok()
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask bench server` and `cargo xtask soak`: builds the binaries, installs the peers, and runs the bench on a
-//! separate core. It must not measure.
+//! `cargo xtask bench server` and `cargo xtask soak`: builds the binaries, installs the peers, and runs the benchmark
+//! on a separate core. It must not measure.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,15 +48,15 @@ impl Format {
     }
 }
 
-/// The binaries.
+/// Built binaries.
 struct Built {
     bench: PathBuf,
     server: PathBuf,
 }
 
-/// Measures. Exit code 0: every row that is judged meets its must; 1: one does not; 3: something could not run.
+/// Measures. Exit code 0: every judged row meets its limit; 1: one does not; 3: a program cannot run.
 pub(crate) fn server(arguments: &Server) -> ExitCode {
-    // A smoke run judges nothing: what the tests built will do.
+    // A smoke run judges nothing, so it uses the build of the tests.
     run(Build::of_benchmark(arguments.smoke), |built| {
         let mut rest: Vec<OsString> = vec!["server".into(), "--binary".into(), built.server.into()];
         rest.extend(["--format".into(), arguments.format.word().into()]);
@@ -73,7 +73,7 @@ pub(crate) fn server(arguments: &Server) -> ExitCode {
     })
 }
 
-/// Soaks. Exit code 0: memory stays flat; 1: it grows; 3: something could not run.
+/// Runs the soak. Exit code 0: memory stays flat; 1: it grows; 3: a program cannot run.
 pub(crate) fn soak(arguments: &Soak) -> ExitCode {
     run(Build::Release, |built| {
         let minutes = arguments.minutes.to_string();
@@ -98,7 +98,7 @@ fn run(how: Build, arguments: impl FnOnce(Built) -> Vec<OsString>) -> ExitCode {
         }
     };
     let bench = built.bench.clone();
-    // The servers have the first core; a client on the same one would measure itself.
+    // The servers run on the first core; a client on the same one would measure itself.
     let mut command = match Command::new("taskset").arg("--version").output() {
         Ok(there)
             if there.status.success() && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) =>

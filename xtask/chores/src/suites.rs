@@ -1,5 +1,5 @@
 //! `cargo xtask suites`: runs test suites of other projects against the fake or a real kube-apiserver, each on a new
-//! server. What an outcome is worth is decided in `e2e::suites`.
+//! server. `e2e::suites` judges the outcomes.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn named(name: &str) -> Result<&'static Suite, String> {
     })
 }
 
-/// Runs suites and prints counts. The exit codes are those of `--help`.
+/// Runs suites and prints counts. `--help` lists the exit codes.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let known = match known_failures() {
         Ok(known) => known,
@@ -110,10 +110,7 @@ fn failed(why: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "people want to know how long a suite takes"
-)]
+#[expect(clippy::disallowed_methods, reason = "the duration of a suite is printed")]
 fn one(
     arguments: &Arguments,
     suite: &Suite,
@@ -167,7 +164,7 @@ fn one(
     Ok(verdict)
 }
 
-/// Where programs and output of a suite lie: `target/suites/<name>`.
+/// Returns the folder of a suite's programs and output: `target/suites/<name>`.
 fn folder(suite: &Suite) -> Result<PathBuf, String> {
     let folder = root().join("target/suites").join(suite.name);
     let absolute = std::path::absolute(&folder).map_err(|why| why.to_string())?;

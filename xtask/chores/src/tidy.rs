@@ -1,6 +1,5 @@
-//! The rules of the house that the compiler does not know: the import order of crates and modules, that a core stays free
-//! of the edge's crates, that every source file opens with its reason and belongs to a target, that nothing committed names
-//! one machine.
+//! Rules that the compiler cannot check: the import order of crates and modules, cores without the edge's crates, a
+//! header in every source file, no source file outside a target, no path of one machine in a commit, and wording.
 
 mod modules;
 mod phrases;
@@ -12,8 +11,8 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
-/// A crate, whether it is looked at without its default features, and what it must not depend on, however indirectly.
-/// What stands below it in [`modules::ORDER`] is forbidden as well.
+/// A crate, whether it is checked without its default features, and its forbidden dependencies, direct or not. Crates
+/// after it in [`modules::ORDER`] are forbidden as well.
 const FORBIDDEN: [(&str, bool, &[&str]); 14] = [
     ("apimachinery", false, EDGE),
     ("trace", false, EDGE),
@@ -40,7 +39,7 @@ const FORBIDDEN: [(&str, bool, &[&str]); 14] = [
     ),
     ("conformance", false, &["watcher", "kube-runtime"]),
     ("sweep", false, &["watcher", "kube-runtime"]),
-    // A first `cargo xtask scenarios` waits for all of it.
+    // A first `cargo xtask scenarios` compiles all of it.
     (
         "xtask",
         false,
@@ -48,13 +47,13 @@ const FORBIDDEN: [(&str, bool, &[&str]); 14] = [
     ),
 ];
 
-/// What no core may depend on.
+/// Forbidden in every core.
 const EDGE: &[&str] = &["tokio", "hyper", "hyper-util", "kube-client"];
 
-/// Text that names one machine and not the project.
+/// Path prefixes of one machine.
 const MACHINE: [&str; 3] = ["/root/", "/home/", "/Users/"];
 
-/// Runs every check and prints what is wrong. Exit code 0: nothing; 1: something; 2: a check could not run.
+/// Runs every check and prints the findings. Exit code 0: none; 1: some; 2: a check cannot run.
 pub(crate) fn run() -> ExitCode {
     match checks() {
         Err(problem) => {
@@ -78,7 +77,7 @@ fn checks() -> Result<Vec<String>, String> {
         for (below, _) in &modules::ORDER[nth + 1..] {
             if dependencies.contains(*below) {
                 found.push(format!(
-                    "{name} must not depend on {below}, which stands below it"
+                    "{name} must not depend on {below}, which is after it in the import order"
                 ));
             }
         }
@@ -95,7 +94,7 @@ fn checks() -> Result<Vec<String>, String> {
     let tracked = tracked_files()?;
     for file in unnamed_files(&tracked)? {
         found.push(format!(
-            "{}: no module names this file, so that nobody compiles it",
+            "{}: no module names this file, so it is never compiled",
             file.display()
         ));
     }
@@ -124,7 +123,7 @@ fn checks() -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// The source files of the workspace's packages that belong to no target.
+/// Returns source files of the workspace's packages that belong to no target.
 fn unnamed_files(tracked: &[String]) -> Result<Vec<PathBuf>, String> {
     let text = output(
         "cargo",
@@ -145,7 +144,7 @@ fn unnamed_files(tracked: &[String]) -> Result<Vec<PathBuf>, String> {
     let roots: Vec<PathBuf> = targets.map(|target| in_workspace(&target["src_path"])).collect();
     let mut files = BTreeMap::new();
     for file in tracked.iter().filter(|file| file.ends_with(".rs")) {
-        // The package of a file is that of the nearest manifest; other workspaces are not looked at.
+        // A file belongs to the nearest manifest's package; other workspaces are skipped.
         let mut folders = Path::new(file).ancestors().skip(1);
         let manifest = folders.find_map(|folder| {
             let manifest = folder.join("Cargo.toml");
@@ -159,8 +158,8 @@ fn unnamed_files(tracked: &[String]) -> Result<Vec<PathBuf>, String> {
     unnamed::found(&roots, &files)
 }
 
-/// The dependencies that `cargo xtask` compiles with other features than `cargo test --workspace` does: twice, then, and all
-/// that depends on them.
+/// Returns dependencies that `cargo xtask` compiles with other features than `cargo test --workspace`: they, and all
+/// that depends on them, would be compiled twice.
 fn features_apart() -> Result<Vec<String>, String> {
     let of = |edges: &str, packages: &[&str]| -> Result<BTreeSet<String>, String> {
         let arguments = [
@@ -186,7 +185,7 @@ fn features_apart() -> Result<Vec<String>, String> {
         ("chores", "xtask/chores/Cargo.toml"),
     ] {
         let ours = of("normal,build", &["--package", package])?;
-        // Its feature for kube-runtime is not for the main job.
+        // The feature for kube-runtime is not part of the main job.
         let is_ours = |dependency: &&String| !dependency.starts_with("watcher ");
         apart.extend(ours.difference(&all).filter(is_ours).map(|apart| {
             format!("{manifest}: {apart}: the workspace and its tests select other features; select them there as well")
@@ -219,7 +218,7 @@ fn dependencies(name: &str, bare: bool) -> Result<BTreeSet<String>, String> {
     if names.contains(name) {
         Ok(names)
     } else {
-        Err(format!("`cargo tree` does not know {name}"))
+        Err(format!("{name} is not in the output of `cargo tree`"))
     }
 }
 
@@ -244,5 +243,5 @@ fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
             String::from_utf8_lossy(&run.stderr)
         ));
     }
-    String::from_utf8(run.stdout).map_err(|_| format!("{program} does not speak UTF-8"))
+    String::from_utf8(run.stdout).map_err(|_| format!("the output of {program} is not UTF-8"))
 }

@@ -1,5 +1,5 @@
-//! The attacks that are measured: requests of `tests::attacks` sent over a socket, and what `e2e::attacks` does with
-//! connections. It must not know what they may cost.
+//! The attacks measured: requests of `tests::attacks` over a socket, and the connections of `e2e::attacks`. It must not
+//! know their limits.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -9,25 +9,25 @@ use tests::attacks::ATTACKS;
 
 /// An attack on a running server.
 pub(super) struct Siege {
-    /// The finding it comes from (`S5`).
+    /// Finding it comes from (`S5`).
     pub(super) finding: &'static str,
     pub(super) name: &'static str,
-    /// The size it was found with.
+    /// Size in the finding.
     pub(super) full: usize,
-    /// A size that is cheap, to see that it still runs.
+    /// Small size, for a smoke run.
     pub(super) small: usize,
-    /// What is sent before, by the size: not measured.
+    /// Precondition, by size; not measured.
     before: Box<dyn Fn(SocketAddr, usize)>,
-    /// The attack, by the size.
+    /// Attack, by size.
     play: Box<dyn Fn(SocketAddr, usize) -> Outcome>,
 }
 
 /// Result of an attack.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The answer's status, where there was one request; 0: none came.
+    /// Status of the response, if there was one request; 0: no response.
     pub(super) status: Option<u16>,
-    /// Connections that stay open until memory was read.
+    /// Connections kept open until memory is measured.
     _held: Vec<TcpStream>,
 }
 
@@ -58,17 +58,17 @@ impl Siege {
         }
     }
 
-    /// Sends what must be there before.
+    /// Sets up the precondition.
     pub(super) fn prepare(&self, address: SocketAddr, size: usize) {
         (self.before)(address, size);
     }
 
-    /// Attacks.
+    /// Runs the attack.
     pub(super) fn play(&self, address: SocketAddr, size: usize) -> Outcome {
         (self.play)(address, size)
     }
 
-    /// All of them, in the order of the findings.
+    /// Returns all attacks, in the order of the findings.
     pub(super) fn all() -> Vec<Self> {
         let mut all: Vec<Self> = ATTACKS.iter().map(requests).collect();
         all.extend(connections());
@@ -77,7 +77,7 @@ impl Siege {
     }
 }
 
-/// An attack of one request.
+/// Returns an attack of one request.
 fn requests(attack: &'static tests::attacks::Attack) -> Siege {
     let sizes = (attack.size, attack.size.min(20));
     let before = |address, size| {
@@ -96,7 +96,7 @@ const LIST: &str = "/api/v1/configmaps";
 const JSON: &str = "application/json";
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 
-/// Bytes of a value, of which three make a large list together with what is beside them.
+/// Bytes of a value; three of them make a large list.
 const VALUE: usize = 1_000_000;
 
 fn connections() -> Vec<Siege> {
@@ -189,7 +189,7 @@ fn connections() -> Vec<Siege> {
             (3_000, 20),
             |address, _| fill(address, 10, VALUE),
             |address, size| {
-                // Some are cut: together they would be handed more than answers may take.
+                // Some are cut: together they exceed the limit on pending responses.
                 let asked = request(&[&format!("GET {LIST} HTTP/1.1"), "Host: localhost"], "");
                 let sockets = (0..size).filter_map(|_| attacks::sent(address, &asked).ok());
                 Outcome::held(sockets.collect())
@@ -208,7 +208,7 @@ fn connections() -> Vec<Siege> {
     ]
 }
 
-/// A request as HTTP/1.1 writes it, the last of its connection.
+/// Formats a request as HTTP/1.1, the last on its connection.
 fn bytes(request: &HttpRequest) -> Vec<u8> {
     let mut head = format!("{} {}", request.method, request.path);
     if !request.query.as_str().is_empty() {

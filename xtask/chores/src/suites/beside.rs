@@ -1,4 +1,4 @@
-//! The components that run beside a suite, started before it and ended with it.
+//! Components that run beside a suite, started before it and stopped after it.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use super::target::Target;
 pub(crate) struct Beside(Vec<(String, Child)>);
 
 impl Beside {
-    /// Starts them. What each logs goes to `NAME.log` in `folder`.
+    /// Starts them, each with its log in `folder/NAME.log`.
     ///
     /// # Errors
     /// One does not start.
@@ -24,7 +24,7 @@ impl Beside {
                 .to_string_lossy()
                 .into_owned();
             let flags: &[&str] = match name.as_str() {
-                // Nodes without kubelets stay as they are.
+                // Keeps nodes without kubelets as they are.
                 "kube-controller-manager" => &[
                     "--leader-elect=false",
                     "--secure-port=0",
@@ -47,10 +47,10 @@ impl Beside {
         Ok(running)
     }
 
-    /// Whether all of them still run.
+    /// Checks that all still run.
     ///
     /// # Errors
-    /// One ended by itself.
+    /// One has exited.
     pub(crate) fn still_there(&mut self) -> Result<(), String> {
         for (name, child) in &mut self.0 {
             if let Ok(Some(status)) = child.try_wait() {

@@ -1,5 +1,5 @@
-//! A suite of published crates: their ignored tests, which need a cluster. Sources are unpacked from Cargo's registry, as
-//! its pinned manifest has them, and built in a workspace of their own.
+//! A suite of published crates: their ignored tests, which need a cluster. Sources are copied from Cargo's registry at
+//! the versions of the pinned manifest, and built in a separate workspace.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::running::listened;
 use super::target::Target;
 use crate::cargo;
 
-/// After so long a test binary is ended. On a server without containers those of kube-rs take 35 s.
+/// Time limit of a test binary. On a server without containers those of kube-rs take 35 s.
 const TIME_LIMIT: Duration = Duration::from_mins(5);
 
-/// Written last: what is pinned, once all of it is unpacked.
+/// Marker file, written last: the pinned versions that are completely unpacked.
 const COMPLETE: &str = "complete";
 
 #[derive(Deserialize)]
@@ -31,10 +31,10 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// Builds the unit tests of `crates` in `folder`. Gives the test binaries in their order.
+/// Builds the unit tests of `crates` in `folder`. Returns the test binaries in that order.
 ///
 /// # Errors
-/// Cargo does not get or build them.
+/// Cargo cannot download or build them.
 pub(super) fn build(suite: &Suite, crates: &[&str], folder: &Path) -> Result<Vec<PathBuf>, String> {
     let workspace = folder.join("workspace");
     unpack(suite, crates, &workspace)?;
@@ -56,10 +56,10 @@ pub(super) fn build(suite: &Suite, crates: &[&str], folder: &Path) -> Result<Vec
     crates.iter().map(&mut program).collect()
 }
 
-/// Runs the ignored tests of `crates`, built as `programs`. Names begin with the crate.
+/// Runs the ignored tests of `crates`, built as `programs`. Test names begin with the crate.
 ///
 /// # Errors
-/// One does not start, or ends before its tests do.
+/// One does not start, or exits before its tests end.
 pub(super) fn run(
     suite: &Suite,
     crates: &[&str],
@@ -87,7 +87,8 @@ pub(super) fn run(
     Ok(all)
 }
 
-/// Copies the crates into `workspace`, unless that was done for what is pinned now: Cargo builds again what was copied again.
+/// Copies the crates into `workspace`, unless that was done for these versions: Cargo rebuilds files that are copied
+/// again.
 fn unpack(suite: &Suite, crates: &[&str], workspace: &Path) -> Result<(), String> {
     let pinned = suite.folder();
     let (lock, manifest, added) = (
@@ -113,7 +114,7 @@ fn unpack(suite: &Suite, crates: &[&str], workspace: &Path) -> Result<(), String
         let from = from.ok_or_else(|| format!("{} does not pin {name}", pinned.display()))?;
         let to = workspace.join(name);
         copy(&from.join("src"), &to.join("src"))?;
-        // What is read in doc attributes.
+        // Included by doc attributes.
         copy(&from.join("README.md"), &to.join("README.md"))?;
         let own = read(&from.join("Cargo.toml"))?;
         write(&to.join("Cargo.toml"), &format!("{own}{added}"))?;
@@ -123,14 +124,14 @@ fn unpack(suite: &Suite, crates: &[&str], workspace: &Path) -> Result<(), String
     write(&complete, &wanted)
 }
 
-/// Cargo, which builds these crates in the folder it is given.
+/// Returns a Cargo command that builds these crates in the given folder.
 fn cargo() -> Command {
     let mut cargo = cargo::cargo();
     cargo.env_remove("CARGO_TARGET_DIR");
     cargo
 }
 
-/// Runs a command to its end. Gives what it printed on standard output.
+/// Runs a command to its end and returns its standard output.
 fn output(mut command: Command) -> Result<String, String> {
     let name = command.get_program().display().to_string();
     let output = command.output().map_err(|why| format!("{name}: {why}"))?;

@@ -1,7 +1,7 @@
-//! Suites that start their own control planes by envtest: on the links that `fake-apiserver envtest-assets` makes, or on a real
-//! kube-apiserver and etcd, built from the oracle's module.
+//! Suites that start their own control planes by envtest: on the links made by `fake-apiserver envtest-assets`, or on a
+//! real kube-apiserver and etcd, built from the oracle's module.
 //!
-//! What an outcome is worth is decided elsewhere.
+//! It does not judge outcomes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ use super::programs::go_in;
 use super::running::{ATTEMPTS, package_folder, reported};
 use crate::clients::root;
 
-/// Test binaries, and the directory that `KUBEBUILDER_ASSETS` is to name.
+/// Test binaries, and the directory for `KUBEBUILDER_ASSETS`.
 pub(super) struct Planned {
     assets: PathBuf,
     packages: Vec<Package>,
@@ -23,15 +23,15 @@ pub(super) struct Planned {
 struct Package {
     name: &'static str,
     tests: PathBuf,
-    /// Fixtures are beside the tests, in the module.
+    /// Folder of the sources: fixtures are beside the tests.
     sources: String,
 }
 
 impl Planned {
-    /// Builds everything.
+    /// Builds the assets and tests.
     ///
     /// # Errors
-    /// Go is missing, or does not build it.
+    /// Go is missing, or fails.
     pub(super) fn build(
         suite: &Suite,
         packages: &[&'static str],
@@ -63,7 +63,7 @@ impl Planned {
         })
     }
 
-    /// Runs the packages one after another. The name of a test begins with its package.
+    /// Runs the packages one after another. Test names begin with the package.
     ///
     /// # Errors
     /// A suite does not start, or fails before its first test.
@@ -91,14 +91,14 @@ impl Planned {
     }
 }
 
-/// Ends the programs of `assets` that a suite left: some never stop their environments. Where there is no `/proc`, they stay.
+/// Kills programs of `assets` that a suite left running: some never stop their environments. Without `/proc` they stay.
 fn end_left(assets: &Path) {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in processes {
         let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
         let program = line.split(|byte| *byte == 0).next().unwrap_or_default();
         if Path::new(&*String::from_utf8_lossy(program)).starts_with(assets) {
-            // A real kube-apiserver does not end by SIGTERM when its etcd is gone.
+            // A real kube-apiserver ignores SIGTERM when its etcd is gone.
             let _gone = Command::new("kill")
                 .arg("-KILL")
                 .arg(process.file_name())
@@ -107,7 +107,7 @@ fn end_left(assets: &Path) {
     }
 }
 
-/// The directory that `fake-apiserver envtest-assets` prints.
+/// Returns the directory printed by `fake-apiserver envtest-assets`.
 fn links(program: &Path, folder: &Path) -> Result<PathBuf, String> {
     let output = Command::new(program).arg("envtest-assets").arg(folder).output();
     let output = output.map_err(|why| format!("{}: {why}", program.display()))?;
@@ -121,8 +121,8 @@ fn links(program: &Path, folder: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Builds the real programs. The oracle's module names their versions; what only the command line of etcd needs is not in its
-/// `go.sum`, so a copy of it is extended.
+/// Builds the real programs at the versions of the oracle's module. Its `go.sum` lacks what only etcd's command line
+/// needs, so a copy is extended.
 fn real(folder: &Path) -> Result<PathBuf, String> {
     let oracle = root().join("oracle");
     let failed = |why: std::io::Error| format!("{}: {why}", folder.display());
@@ -134,7 +134,7 @@ fn real(folder: &Path) -> Result<PathBuf, String> {
     let text = std::fs::read_to_string(&module).map_err(failed)?;
     let mut lines = text.lines().map(str::trim);
     let version = lines.find_map(|line| line.strip_prefix("k8s.io/kubernetes "));
-    // As oracle/build.sh, so that /version answers as a released kube-apiserver does.
+    // As oracle/build.sh, so that /version responds as a released kube-apiserver does.
     let stamp = "-s -w -X k8s.io/component-base/version.gitVersion";
     let flags = format!("{stamp}={}", version.unwrap_or_default());
     let module = format!("-modfile={}", module.display());

@@ -1,4 +1,4 @@
-//! The programs of a suite, built from its pinned module. It starts none of them.
+//! Programs of a suite, built from its pinned module. It starts none of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,21 +8,21 @@ use e2e::toolchain;
 
 use super::crates;
 
-/// What was built.
+/// Built programs.
 pub(crate) struct Programs {
-    /// The test binaries; of a Go module one.
+    /// Test binaries; one for a Go module.
     pub(crate) tests: Vec<PathBuf>,
-    /// What runs beside it, in the order it is started.
+    /// Components that run beside the suite, in start order.
     pub(crate) beside: Vec<PathBuf>,
     /// kubectl, for suites that call it.
     pub(crate) kubectl: Option<PathBuf>,
 }
 
 impl Programs {
-    /// Builds them in `folder`. The first time takes minutes for a module; Go's build cache keeps what was compiled.
+    /// Builds the programs in `folder`. The first build of a module takes minutes; Go's build cache keeps the results.
     ///
     /// # Errors
-    /// Go or Cargo is missing, or does not build them.
+    /// Go or Cargo is missing, or fails.
     pub(crate) fn build(suite: &Suite, folder: &Path) -> Result<Self, String> {
         if let Runner::Ignored(names) = suite.runner {
             return Ok(Self {
@@ -57,13 +57,13 @@ impl Programs {
         })
     }
 
-    /// The test binary of a Go module.
+    /// Returns the test binary of a Go module.
     pub(crate) fn only(&self) -> &Path {
         self.tests.first().expect("`build` made it, or failed")
     }
 }
 
-/// Linker flags: no debug information, and the version that released binaries of Kubernetes report.
+/// Returns linker flags: no debug information, and the version reported by released binaries of Kubernetes.
 fn linked(suite: &Suite) -> Result<String, String> {
     const VARIABLES: &str = "k8s.io/component-base/version";
     let (project, version) = suite.pinned()?;
@@ -84,7 +84,7 @@ fn go(suite: &Suite, arguments: &[&str], to: &Path, package: &str) -> Result<(),
     go_in(&suite.folder(), arguments, to, package)
 }
 
-/// Runs Go's toolchain in the folder of a module, with `to` and `package` behind the arguments.
+/// Runs Go's toolchain in a module's folder, with `to` and `package` after the arguments.
 ///
 /// # Errors
 /// Go is missing, or fails.
@@ -94,7 +94,7 @@ pub(super) fn go_in(folder: &Path, arguments: &[&str], to: &Path, package: &str)
         .arg(to)
         .arg(package)
         .current_dir(folder)
-        // A checkout's version control says nothing about a pinned module.
+        // The checkout's version control does not apply to a pinned module.
         .env("GOFLAGS", goflags())
         .status()
         .map_err(|why| format!("go is needed and cannot be run: {why}"))?;
@@ -105,7 +105,7 @@ pub(super) fn go_in(folder: &Path, arguments: &[&str], to: &Path, package: &str)
     }
 }
 
-/// The caller's flags, and ours.
+/// Returns the caller's flags and ours.
 fn goflags() -> String {
     let given = std::env::var("GOFLAGS").unwrap_or_default();
     format!("{given} -buildvcs=false").trim().to_owned()

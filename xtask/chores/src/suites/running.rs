@@ -1,4 +1,4 @@
-//! Runs the test binary of a suite to its end, in the form its runner needs, and reads what it reported.
+//! Runs the test binary of a suite to its end, as its runner requires, and parses its report.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,19 +16,19 @@ use super::print_line;
 use super::programs::Programs;
 use super::target::Target;
 
-/// Processes that share the specs of the Kubernetes e2e suite: most of a spec is waiting.
+/// Processes that share the specs of the Kubernetes e2e suite: a spec mostly waits.
 const SHARDS: usize = 4;
 
 /// Specs whose names contain this run alone.
 const SERIAL: &str = "[Serial]";
 
-/// Some specs race with their own informers, on any server: those that fail are run once more.
+/// Some specs race with their informers on any server: failed ones run once more.
 pub(super) const ATTEMPTS: &str = "--ginkgo.flake-attempts=2";
 
-/// A line of progress comes after so many tests.
+/// Tests between two lines of progress.
 const PROGRESS_EVERY: usize = 20;
 
-/// Runs it. `specs` is the selection of the Kubernetes e2e suite, `known` what may fail of it.
+/// Runs a suite. `specs` is the selection of the Kubernetes e2e suite, `known` its expected failures.
 ///
 /// # Errors
 /// It does not start, or reports nothing.
@@ -49,17 +49,17 @@ pub(crate) fn run(
     }
 }
 
-/// Specs that one process runs.
+/// Specs of one process.
 struct Shard<'a> {
-    /// Names its report and its log.
+    /// Number in the names of its report and log.
     number: usize,
     specs: Vec<&'a String>,
-    /// When Ginkgo gives up, in its words.
+    /// Ginkgo's time limit.
     time_limit: &'static str,
 }
 
-/// Runs specs in a few processes at once. Those that are known to fail have a process each: some of them wait until a time
-/// limit, which in Ginkgo is that of all specs of a process.
+/// Runs specs in several processes. Expected failures have a process each: some wait until the time limit, which in
+/// Ginkgo applies to all specs of a process.
 fn specs_in_shards(
     suite: &Suite,
     programs: &Programs,
@@ -150,7 +150,7 @@ fn kubernetes(
             "--disable-log-dump",
             "--dump-logs-on-failure=false",
         ])
-        // Nodes that no kubelet renews, and no admission plugin that wants service accounts.
+        // No kubelet renews the nodes, and no admission plugin requires service accounts.
         .args(["--num-nodes=2", "--allowed-not-ready-nodes=-1"])
         .args(["--e2e-verify-service-account=false"])
         .args(["--ginkgo.v", "--ginkgo.no-color", ATTEMPTS])
@@ -175,7 +175,7 @@ fn kubernetes(
         &report,
         &folder.join(format!("tests-{number}.log")),
     )?;
-    // The end of one name may be another.
+    // A name may end like another one.
     outcomes.retain(|name, _| specs.contains(&name));
     Ok(outcomes)
 }
@@ -200,7 +200,7 @@ fn go_test(
     Ok(outcomes)
 }
 
-/// Runs a Ginkgo suite and reads its report.
+/// Runs a Ginkgo suite and parses its report.
 ///
 /// # Errors
 /// It does not start, or writes no report.
@@ -217,8 +217,8 @@ pub(super) fn reported(
     report::ginkgo(&text).map_err(|why| format!("{why}; see {}", log.display()))
 }
 
-/// Runs a program, copies what it prints to `log`, and reports progress. After `time_limit` it is ended. Gives what it
-/// printed on standard output; how it ended is in its report.
+/// Runs a program, copies its output to `log`, and prints progress; kills it after `time_limit`. Returns its standard
+/// output; the report has the outcome.
 pub(super) fn listened(
     suite: &Suite,
     mut command: Command,
@@ -272,7 +272,7 @@ pub(super) fn listened(
     Ok(text)
 }
 
-/// Returns the folder of the sources of a package.
+/// Returns the folder of a package's sources.
 ///
 /// # Errors
 /// Go does not find it.
@@ -292,7 +292,7 @@ pub(super) fn package_folder(suite: &Suite, package: &str) -> Result<String, Str
     }
 }
 
-/// A name as a regular expression of Go.
+/// Escapes a name for a regular expression of Go.
 fn escaped(name: &str) -> String {
     let special = |c: char| r"\.+*?()|[]{}^$".contains(c);
     name.chars()

@@ -1,4 +1,4 @@
-//! The server a suite runs against, started for it and ended with it.
+//! The server a suite runs against, started before it and stopped after it.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -9,7 +9,7 @@ use crate::oracle;
 
 /// A running server.
 pub(crate) struct Target {
-    /// Credentials of an administrator.
+    /// Kubeconfig of an administrator.
     pub(crate) kubeconfig: PathBuf,
     process: Process,
 }
@@ -20,14 +20,14 @@ enum Process {
 }
 
 impl Target {
-    /// Starts `fake`, or the oracle where there is none. What it logs goes to `server.log` in `folder`.
+    /// Starts `fake`, or the oracle if there is none, with its log in `folder/server.log`.
     ///
     /// # Errors
     /// It does not start.
     pub(crate) fn start(fake: Option<&Path>, folder: &Path) -> Result<Self, String> {
         let Some(program) = fake else {
-            // As envtest: without kube-controller-manager no namespace has the service account that pods would need. And nothing
-            // forwards cluster IPs, so services of webhooks are reached at their endpoints.
+            // As envtest: without kube-controller-manager no namespace has the service account that pods need, and
+            // cluster IPs are not forwarded, so webhook services are reached at their endpoints.
             let flags = [
                 "--disable-admission-plugins=ServiceAccount",
                 "--enable-aggregator-routing",
@@ -45,7 +45,7 @@ impl Target {
             // As a real server: HTTPS, authentication, authorization.
             .args(["serve", "--quiet", "--tls"])
             .args(["--token", "suites-admin", "--limited-token", "suites-limited"])
-            // Its standard input ends with this process, even if a signal ends it.
+            // Its standard input ends with this process, even if a signal kills it.
             .arg("--exit-with-stdin")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -76,7 +76,7 @@ impl Drop for Target {
     fn drop(&mut self) {
         match &mut self.process {
             Process::Fake(child) => {
-                // At the end of its standard input it stops and removes its kubeconfig.
+                // It stops at the end of its standard input and removes its kubeconfig.
                 drop(child.stdin.take());
                 let _status = child.wait();
             }
@@ -98,7 +98,7 @@ mod tests {
         let Process::Fake(child) = &mut target.process else {
             unreachable!("a fake was started");
         };
-        // As a signal does that ends this process.
+        // As when a signal kills this process.
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
         assert!(!target.kubeconfig.exists());

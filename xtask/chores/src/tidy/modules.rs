@@ -1,7 +1,7 @@
-//! The import order: which crate of the project may import which, the order of the parts of a crate that has one, and that no
-//! files of a crate import each other in a circle of more than two.
+//! Import order: which crate of the project may import which, the order of the parts of a crate, and no import cycles
+//! of more than two files.
 //!
-//! Files are read with `syn`, so that comments and strings do not count; tests may import what they like. A file and the
+//! Files are parsed with `syn`, so that comments and strings do not count; tests may import anything. A file and the
 //! files below it belong together: a parent names its children, and these its items.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use syn::visit::Visit;
 
-/// The crates in import order: each imports only crates that stand above it.
+/// Crates in import order: each imports only crates before it.
 pub(super) const ORDER: [(&str, &str); 13] = [
     ("apimachinery", "crates/apimachinery"),
     ("trace", "crates/trace"),
@@ -26,19 +26,19 @@ pub(super) const ORDER: [(&str, &str); 13] = [
     ("watcher", "watcher"),
 ];
 
-/// The parts of crates in import order: each imports only parts of its crate that stand before it.
+/// Parts of crates in import order: each imports only parts of its crate before it.
 const PARTS: [(&str, &[&str]); 1] = [(
     "fake-apiserver",
     &["api", "model", "apiserver", "script", "server", "net"],
 )];
 
-/// A module by its segments; empty: the root of the crate.
+/// Path of a module; empty: the root of the crate.
 type Module = Vec<String>;
 
-/// What is wrong inside one crate: a line an import against the order of its parts, and a line a circle.
+/// Returns violations in one crate: one line per import against the order of parts, and one per cycle.
 ///
 /// # Errors
-/// A file cannot be read, or is no Rust.
+/// A file cannot be read or parsed.
 pub(super) fn wrong(name: &str, folder: &str) -> Result<Vec<String>, String> {
     let mut sources = BTreeMap::new();
     gather(&Path::new(folder).join("src"), &mut Vec::new(), &mut sources)?;
@@ -47,19 +47,16 @@ pub(super) fn wrong(name: &str, folder: &str) -> Result<Vec<String>, String> {
     let against = parts.map_or_else(Vec::new, |(_, parts)| against_order(&edges, parts));
     let against = against.into_iter().map(|(from, to)| {
         let (from, to) = (from.join("::"), to.join("::"));
-        format!("{name}: {from} must not import {to}, which stands behind it in the order of parts")
+        format!("{name}: {from} must not import {to}, which is after it in the order of parts")
     });
     let circles = found(&edges).into_iter().map(|circle| {
         let files: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
-        format!(
-            "{name}: modules import each other in a circle: {}",
-            files.join(", ")
-        )
+        format!("{name}: import cycle: {}", files.join(", "))
     });
     Ok(against.chain(circles).collect())
 }
 
-/// The imports of a part from one that stands behind it.
+/// Returns the imports of a part from one after it.
 fn against_order<'e>(
     edges: &'e BTreeMap<Module, BTreeSet<Module>>,
     parts: &[&str],
@@ -76,7 +73,7 @@ fn against_order<'e>(
         .collect()
 }
 
-/// The sources of a crate by module. Files of tests are left out.
+/// Reads the sources of a crate by module, without files of tests.
 fn gather(folder: &Path, at: &mut Module, sources: &mut BTreeMap<Module, String>) -> Result<(), String> {
     let in_folder = |problem: std::io::Error| format!("{}: {problem}", folder.display());
     for entry in folder.read_dir().map_err(in_folder)? {
@@ -104,7 +101,7 @@ fn gather(folder: &Path, at: &mut Module, sources: &mut BTreeMap<Module, String>
     Ok(())
 }
 
-/// Which module imports which: neither itself, nor what it is above or below.
+/// Returns the imports of each module, except of itself, its parents and its children.
 fn imports(sources: &BTreeMap<Module, String>) -> Result<BTreeMap<Module, BTreeSet<Module>>, String> {
     let mut edges = BTreeMap::new();
     for (module, text) in sources {
@@ -123,7 +120,7 @@ fn imports(sources: &BTreeMap<Module, String>) -> Result<BTreeMap<Module, BTreeS
     Ok(edges)
 }
 
-/// A path from the root of the crate; `None`: it leads out of it.
+/// Resolves a path from the root of the crate; `None`: it leaves the crate.
 fn resolved(module: &[String], path: &[String]) -> Option<Module> {
     let mut at = match path.first()?.as_str() {
         "crate" => return Some(path[1..].to_vec()),
@@ -139,7 +136,7 @@ fn resolved(module: &[String], path: &[String]) -> Option<Module> {
     Some(at)
 }
 
-/// The paths of a file, without those of its tests.
+/// Paths in a file, without those in its tests.
 #[derive(Default)]
 struct Paths {
     found: Vec<Vec<String>>,
@@ -190,7 +187,7 @@ impl<'ast> Visit<'ast> for Paths {
     }
 }
 
-/// Circles of more than two modules.
+/// Returns cycles of more than two modules.
 fn found(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> = edges
         .keys()
@@ -244,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_three_is_found_however_it_is_written() {
+    fn a_cycle_of_three_is_found_however_it_is_written() {
         let files = [
             ("", "mod a; mod b; mod c;"),
             ("a", "use super::{b::{self, One}, d};"),
@@ -271,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn two_files_and_families_may_know_each_other() {
+    fn two_files_and_families_may_import_each_other() {
         let files = [
             ("", "mod a; mod b;"),
             ("a", "mod low; use super::b::One; use low::Two;"),

@@ -1,16 +1,16 @@
-//! Source files that no module names: nobody compiles them, so that nothing says when they are wrong.
+//! Source files that no module names: they are never compiled, so mistakes in them stay unnoticed.
 //!
-//! Files are read with `syn`. What a macro generates is not seen.
+//! Files are parsed with `syn`. Output of macros is not seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use syn::visit::Visit;
 
-/// The files that are not reached from `roots`, the first files of the targets.
+/// Returns the files not reached from `roots`, the first files of the targets.
 ///
 /// # Errors
-/// A file is no Rust.
+/// A file cannot be parsed.
 pub(super) fn found(roots: &[PathBuf], files: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, String> {
     let mut reached = BTreeSet::new();
     let mut next: Vec<PathBuf> = roots.to_vec();
@@ -41,11 +41,11 @@ pub(super) fn found(roots: &[PathBuf], files: &BTreeMap<PathBuf, String>) -> Res
         .collect())
 }
 
-/// The files that a file names.
+/// Files named by a file.
 struct Named<'p> {
-    /// The folder of the file.
+    /// Folder of the file.
     folder: &'p Path,
-    /// The folder of its modules.
+    /// Folder of its modules.
     below: PathBuf,
     found: Vec<PathBuf>,
 }
@@ -90,7 +90,7 @@ fn text_of(value: &syn::Expr) -> Option<String> {
     }
 }
 
-/// The path without `.` and `..`.
+/// Returns the path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
