@@ -1,5 +1,5 @@
-//! The `Api` for the resource of a `start` command. Compiled into the adapter of each version: the types have the same names, and are
-//! different ones.
+//! The `Api` for the resource of a `start` command. Compiled into the adapter of each version, whose types have equal
+//! names but differ.
 
 use kube_client::{Api, Client};
 use kube_core::{ApiResource, DynamicObject};

@@ -1,5 +1,5 @@
-//! kube-runtime since 0.91: `watcher` with `default_backoff()`, as its documentation has it. One source for several versions, of
-//! which only the variants of `Event` differ.
+//! kube-runtime since 0.91: `watcher` with `default_backoff()`, as documented. One source for several versions, whose
+//! only difference is the variants of `Event`.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::api::api;
 
-/// Runs the adapter of this version. `lines`: the lines of an event.
+/// Runs the adapter of this version. `lines` returns the messages of an event.
 pub(crate) fn serve(version: &'static str, lines: fn(Event<DynamicObject>) -> Lines) -> ExitCode {
     let hello = Hello {
         name: "kube-runtime",

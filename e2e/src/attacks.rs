@@ -137,7 +137,7 @@ pub fn abandoned_watches(address: SocketAddr, count: usize, version: &str, conne
         let mut socket = sent(address, asked.as_bytes()).expect("it listens");
         let mut first = [0; 12];
         socket.read_exact(&mut first).expect("it answers");
-        socket.write_all(b"x").expect("it is still there");
+        socket.write_all(b"x").expect("the connection is open");
         drop(socket);
     }
 }

@@ -28,10 +28,10 @@ pub struct Outcome {
 
 /// A command that does not end by itself: `get --watch`, `rollout status`. Killed on drop.
 #[derive(Debug)]
-pub struct Going {
+pub struct RunningCommand {
     child: Child,
     printed: Lines,
-    complained: Lines,
+    errors: Lines,
     next: usize,
 }
 
@@ -76,8 +76,8 @@ impl Kubectl {
             .spawn()
             .expect("there is a shell");
         let printed = Lines::of(child.stdout.take().expect("piped in prepared"));
-        let complained = Lines::of(child.stderr.take().expect("piped in prepared"));
-        let Some((out, err)) = printed.to_end().zip(complained.to_end()) else {
+        let errors = Lines::of(child.stderr.take().expect("piped in prepared"));
+        let Some((out, err)) = printed.to_end().zip(errors.to_end()) else {
             drop(child.kill());
             drop(child.wait());
             return None;
@@ -141,14 +141,14 @@ impl Kubectl {
     }
 
     /// Starts a command that does not end by itself.
-    pub fn start(&self, arguments: &[&str]) -> Going {
+    pub fn start(&self, arguments: &[&str]) -> RunningCommand {
         let mut child = self.spawn(arguments);
         let printed = Lines::of(child.stdout.take().expect("piped in spawn"));
-        let complained = Lines::of(child.stderr.take().expect("piped in spawn"));
-        Going {
+        let errors = Lines::of(child.stderr.take().expect("piped in spawn"));
+        RunningCommand {
             child,
             printed,
-            complained,
+            errors,
             next: 0,
         }
     }
@@ -172,7 +172,7 @@ impl Kubectl {
     }
 }
 
-impl Going {
+impl RunningCommand {
     /// Waits for a line after the last match that contains all these words in this order.
     ///
     /// # Panics
@@ -185,10 +185,8 @@ impl Going {
         match found {
             Ok((number, ())) => self.next = number + 1,
             Err(instead) => {
-                let complained = self.complained.since(0);
-                panic!(
-                    "waited for {words:?}, and kubectl printed {instead:#?} and complained {complained:#?}"
-                )
+                let errors = self.errors.since(0);
+                panic!("waited for {words:?}, and kubectl printed {instead:#?} and errors {errors:#?}")
             }
         }
     }
@@ -211,7 +209,7 @@ impl Going {
     }
 }
 
-impl Drop for Going {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         // It may have ended already.
         drop(self.child.kill());

@@ -149,9 +149,9 @@ pub fn page() -> Result<String, String> {
     let chapters = Chapter::all()?;
     let mut page = String::from(
         "\n## kubectl\n\n\
-         The commands of `oracle/kubectl` were typed at a real kube-apiserver 1.36, and what kubectl printed was kept.\n\
-         `cargo test -p e2e` types them at `fake-apiserver serve` and compares line by line; times, uids, addresses and\n\
-         the widths of columns are left out.\n\n\
+         The commands of `oracle/kubectl` were run against a real kube-apiserver 1.36, and their output was recorded.\n\
+         `cargo test -p e2e` runs them against `fake-apiserver serve` and compares line by line, without times,\n\
+         uids, addresses and column widths.\n\n\
          | chapter | commands | printed otherwise | what it is about |\n|---|---|---|---|\n",
     );
     let (mut commands, mut otherwise) = (0, 0);

@@ -81,7 +81,7 @@ fn the_script_is_what_its_sources_make() {
     let kept = toolchain::repository().join("crates/report/page/dist/page.js");
     assert!(
         std::fs::read(&bundle).unwrap() == std::fs::read(&kept).unwrap(),
-        "{} is not what `npm ci && npm run build` makes of its sources: copy {} over it",
+        "{} differs from the output of `npm ci && npm run build`: copy {} over it",
         kept.display(),
         bundle.display()
     );

@@ -1,4 +1,4 @@
-//! Fuzzed: what a client writes. The body is `fuzz::bodies`.
+//! Fuzz target: request bodies. See `fuzz::bodies`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(fuzz::bodies::body, fuzz::bodies::SEEDS);

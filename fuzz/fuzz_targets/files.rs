@@ -1,4 +1,4 @@
-//! Fuzzed: scenarios and manifests. The body is `fuzz::files`.
+//! Fuzz target: scenarios and manifests. See `fuzz::files`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(fuzz::files::body, fuzz::files::SEEDS);

@@ -1,4 +1,4 @@
-//! Fuzzed: what a server sends to a watcher. The body is `fuzz::lists`.
+//! Fuzz target: LIST bodies read by the watcher. See `fuzz::lists`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(fuzz::lists::body, fuzz::lists::SEEDS);

@@ -1,4 +1,4 @@
-//! Fuzzed: a path, a query and headers, asked of a server. The body is `fuzz::requests`.
+//! Fuzz target: path, query and headers of a request. See `fuzz::requests`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(fuzz::requests::body, fuzz::requests::SEEDS);

@@ -1,4 +1,4 @@
-//! Fuzzed: label and field selectors. The body is `fuzz::selectors`.
+//! Fuzz target: label and field selectors. See `fuzz::selectors`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(fuzz::selectors::body, fuzz::selectors::SEEDS);

@@ -1,4 +1,4 @@
-//! Fuzzed: continue tokens. The body is `fuzz::tokens`.
+//! Fuzz target: continue tokens. See `fuzz::tokens`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(fuzz::tokens::body, fuzz::tokens::SEEDS);

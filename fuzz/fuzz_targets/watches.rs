@@ -1,4 +1,4 @@
-//! Fuzzed: what a server sends to a watcher. The body is `fuzz::watches`.
+//! Fuzz target: WATCH streams read by the watcher. See `fuzz::watches`.
 #![cfg_attr(fuzzing, no_main)]
 
 fuzz::target!(fuzz::watches::body, fuzz::watches::SEEDS);

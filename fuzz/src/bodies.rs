@@ -1,12 +1,12 @@
-//! What a client writes: objects as JSON and YAML, patches of every kind, delete options as JSON and protobuf.
+//! Request bodies: objects as JSON and YAML, patches of every kind, delete options as JSON and protobuf.
 //!
-//! The first line says how: `METHOD PATH CONTENT-TYPE`. The rest is the body.
+//! The first line is `METHOD PATH CONTENT-TYPE`, the rest the body.
 
 use fake_apiserver::api::HttpRequest;
 
 use crate::served;
 
-/// What real clients write.
+/// Bodies of real clients.
 pub const SEEDS: &[&[u8]] = &[
     b"POST /api/v1/namespaces/default/configmaps application/json\n{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"generateName\":\"x-\",\"labels\":{\"a\":\"b\"}},\"data\":{\"k\":\"v\"}}",
     b"POST /api/v1/namespaces/default/configmaps application/yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata: {k: \"v\"}\n",
@@ -24,7 +24,7 @@ pub const SEEDS: &[&[u8]] = &[
     b"POST /api/v1/namespaces/default/pods application/vnd.kubernetes.protobuf\nk8s\x00\x0a\x09\x0a\x02v1\x12\x03Pod\x12\x02\x0a\x00",
 ];
 
-/// Writes what the bytes say.
+/// Sends the request.
 pub fn body(bytes: &[u8]) {
     let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let head = String::from_utf8_lossy(&bytes[..line]);

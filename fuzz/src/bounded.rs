@@ -1,18 +1,18 @@
-//! A bounded run on any compiler: the seeds, and variations of them that are the same in every run.
+//! A bounded run on any compiler: the seeds and deterministic mutations of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-/// Variations tried unless the command line says how many.
+/// Default number of mutations.
 const TRIES: u64 = 20_000;
 
-/// The most changes to one seed.
+/// Largest number of changes per mutation.
 const CHANGES_MAX: u64 = 6;
 
-/// An input is no longer than this: what is found in a megabyte is found in a kilobyte.
+/// Largest input: what is found in a megabyte is found in a kilobyte.
 const LENGTH_MAX: usize = 4096;
 
-/// What is likely to upset a reader.
+/// Fragments likely to break a parser.
 const PIECES: &[&[u8]] = &[
     b"%", b"%00", b"%2F", b"%ff", b"%zz", b"/", b"//", b"..", b"?", b"&", b"=", b"==", b"!=", b"!", b",", b"(", b")",
     b" in ", b" notin ", b"watch=1", b"limit=-1", b"limit=9223372036854775808", b"resourceVersion=0", b"continue=",
@@ -21,36 +21,36 @@ const PIECES: &[&[u8]] = &[
     b"\"metadata\":", b"\"$patch\":\"delete\"", b"&a *a", b"---\n",
 ];
 
-/// Tries the seeds and variations of them. Exit code 1: a panic, whose input is printed; 2: a wrong command line.
+/// Runs the seeds and mutations of them. Exit code 1: a panic, and its input is printed; 2: a wrong command line.
 pub fn run(name: &str, body: fn(&[u8]), seeds: &[&[u8]]) -> ExitCode {
     let tries = match std::env::args().nth(1).map(|text| text.parse()) {
         None => TRIES,
         Some(Ok(tries)) => tries,
         Some(Err(error)) => {
-            eprintln!("{name}: how many variations are to be tried? {error}");
+            eprintln!("{name}: the number of mutations: {error}");
             return ExitCode::from(2);
         }
     };
-    let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
+    let mut chance = Xorshift(0x9E37_79B9_7F4A_7C15);
     for number in 0..seeds.len() as u64 + tries {
         let input = match seeds.get(number as usize) {
             Some(seed) => seed.to_vec(),
             None => chance.variation(seeds),
         };
-        // A body that panicked is not asked again.
+        // A body that panicked is not run again.
         if catch_unwind(AssertUnwindSafe(|| body(&input))).is_err() {
             eprintln!("{name}: input {number} panics: \"{}\"", input.escape_ascii());
             return ExitCode::FAILURE;
         }
     }
-    println!("{name}: {} seeds and {tries} variations, no panic", seeds.len());
+    println!("{name}: {} seeds and {tries} mutations, no panic", seeds.len());
     ExitCode::SUCCESS
 }
 
-/// xorshift64*: the same in every run.
-struct Chance(u64);
+/// xorshift64*: the same sequence in every run.
+struct Xorshift(u64);
 
-impl Chance {
+impl Xorshift {
     fn below(&mut self, bound: u64) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

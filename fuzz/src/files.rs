@@ -14,7 +14,7 @@ pub const SEEDS: &[&[u8]] = &[
     b"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"}}",
 ];
 
-/// Reads the text as both; errors must be drawable.
+/// Parses the text as both; errors must be renderable.
 pub fn body(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Err(errors) = parse("fuzzed", Path::new("fuzzed.yaml"), &text) {

@@ -1,8 +1,7 @@
-//! What is fuzzed, once for libFuzzer (`cargo +nightly fuzz run requests`) and once for any compiler: without libFuzzer
-//! a target is a program that tries so many variations of its seeds (`cargo xtask fuzz requests`).
+//! Fuzz targets for libFuzzer (`cargo +nightly fuzz run requests`) and for any compiler: without libFuzzer a target is
+//! a program that runs a number of mutations of its seeds (`cargo xtask fuzz requests`).
 //!
-//! A body takes any bytes and must return. Nothing here says what the answer is to be, but where two readers read the same
-//! bytes, that they agree.
+//! A body takes any bytes and must return. It asserts no results, except that two parsers of the same bytes agree.
 
 pub mod bodies;
 pub mod bounded;
@@ -15,7 +14,7 @@ mod served;
 pub mod tokens;
 pub mod watches;
 
-/// The program of a target.
+/// Defines the program of a target.
 #[macro_export]
 macro_rules! target {
     ($body:path, $seeds:path) => {

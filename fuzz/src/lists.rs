@@ -1,7 +1,6 @@
-//! What a LIST brings: whatever the bytes and wherever they are cut, the watcher's decoder tells the items that serde_json
-//! reads.
+//! LIST bodies: for any bytes and chunk boundaries, the watcher's decoder returns the items that serde_json parses.
 //!
-//! The first byte says how long the chunks are. The rest is the body.
+//! The first byte is the chunk length, the rest the body.
 
 use serde_json::Value;
 use watcher::decode::{Codec, Kinds, ListDecoder, Prune};
@@ -9,7 +8,7 @@ use watcher::machine::Answer;
 
 use crate::chunks;
 
-/// What servers send, and what they should not.
+/// Bodies that servers send, and invalid ones.
 pub const SEEDS: &[&[u8]] = &[
     b"\x09{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"10\",\"continue\":\"t\",\"remainingItemCount\":3},\"items\":[{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"5\",\"annotations\":{\"k\":\"]}\\\\\\\"\"}},\"spec\":{\"x\":[1,-2.5e3,true,null]}},{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"6\"}}]}\n",
     b"\x01{\"items\":[{\"apiVersion\":\"g/v1\",\"kind\":\"W\",\"metadata\":{\"name\":\"\\u00e9\"}}],\"kind\":\"WList\",\"apiVersion\":\"g/v1\",\"metadata\":{\"resourceVersion\":\"1\"}}",
@@ -19,7 +18,7 @@ pub const SEEDS: &[&[u8]] = &[
     b"\x10[1]",
 ];
 
-/// Reads the body in chunks.
+/// Decodes the body in chunks.
 pub fn body(bytes: &[u8]) {
     let Some((length, body)) = chunks::of(bytes) else {
         return;
@@ -31,7 +30,7 @@ pub fn body(bytes: &[u8]) {
         "as one chunk, and as chunks of {length}"
     );
 
-    // Of fields that come twice serde_json keeps the last one, and who reads as they come the first.
+    // Of duplicate fields serde_json keeps the last, a streaming decoder the first.
     let is_single =
         body.windows(7).filter(|window| *window == b"\"items\"").count() < 2 && !body.contains(&b'\\');
     if let (Ok(list), true) = (

@@ -1,10 +1,10 @@
-//! `METHOD PATH?QUERY` and header lines: paths, queries, `Accept` and what else a head may hold, up to the answer.
+//! `METHOD PATH?QUERY` and header lines: paths, queries, `Accept` and other headers, up to the response.
 
 use fake_apiserver::api::HttpRequest;
 
 use crate::served;
 
-/// What real clients ask.
+/// Requests of real clients.
 pub const SEEDS: &[&[u8]] = &[
     b"GET /api/v1/namespaces/default/configmaps?limit=500&resourceVersion=0\naccept: application/json",
     b"GET /api/v1/pods?watch=1&resourceVersion=1000&allowWatchBookmarks=true&timeoutSeconds=5\naccept: application/json, */*",
@@ -25,7 +25,7 @@ pub const SEEDS: &[&[u8]] = &[
     b"GET /version\nauthorization: Bearer x\nuser-agent: curl/8",
 ];
 
-/// Asks what the bytes say, as far as HTTP would let it through.
+/// Sends the request, if HTTP allows it.
 pub fn body(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.lines();

@@ -2,7 +2,7 @@
 
 use apimachinery::selector::{FieldSelector, LabelSelector};
 
-/// What users write.
+/// Selectors that users write.
 pub const SEEDS: &[&[u8]] = &[
     b"app=web,tier!=front",
     b"app in (a, b),tier notin (c),!x,y",
@@ -13,7 +13,7 @@ pub const SEEDS: &[&[u8]] = &[
     b"",
 ];
 
-/// Reads both, and takes back what a field selector means.
+/// Parses both, and reverses a field selector.
 pub fn body(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     drop(LabelSelector::parse(&text));

@@ -1,5 +1,5 @@
-//! A server without sockets, for bodies that ask it something. It is made anew now and then, so that what one input
-//! leaves behind meets others, and an input that panics does so again after a few.
+//! A server without sockets, for targets that send requests. It is replaced regularly, so that an input meets the state
+//! left by others, and a panic is reproducible with few inputs.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Server};
 
-/// Requests a server takes before the next one is made.
+/// Requests per server.
 const REQUESTS: u64 = 500;
 
 thread_local! {
     static SERVED: RefCell<Option<(Server, u64)>> = const { RefCell::new(None) };
 }
 
-/// Objects there are to be asked for.
+/// Initial objects.
 const OBJECTS: &[(&str, &str)] = &[
     (
         "/api/v1/namespaces/default/configmaps",
@@ -32,7 +32,7 @@ const OBJECTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Asks, and lets the answer out.
+/// Sends a request and discards the response.
 pub(crate) fn ask(request: HttpRequest) {
     SERVED.with_borrow_mut(|served| {
         if served.as_ref().is_none_or(|(_, asked)| *asked >= REQUESTS) {
@@ -64,7 +64,7 @@ fn turn(server: &mut Server, number: u64, request: HttpRequest) {
         conn: ConnId(1),
         request,
     };
-    // Time passes, so that what waits is answered.
+    // Advances time, so that waiting requests are answered.
     server.handle(Duration::from_secs(number * 10), input);
     while server.poll_output().is_some() {}
 }

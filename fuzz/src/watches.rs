@@ -1,6 +1,6 @@
-//! What a watch brings: whatever the bytes and wherever they are cut, the watcher's decoder tells what serde_json reads.
+//! WATCH streams: for any bytes and chunk boundaries, the watcher's decoder returns what serde_json parses.
 //!
-//! The first byte says how long the chunks are. The rest is the body.
+//! The first byte is the chunk length, the rest the stream.
 
 use serde_json::Value;
 use watcher::decode::{Codec, Kinds, Prune, WatchDecoder};
@@ -8,7 +8,7 @@ use watcher::machine::Answer;
 
 use crate::chunks;
 
-/// What servers send, and what they should not.
+/// Streams that servers send, and invalid ones.
 pub const SEEDS: &[&[u8]] = &[
     b"\x07{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"d\",\"uid\":\"u\",\"resourceVersion\":\"5\",\"managedFields\":[{\"fieldsV1\":{\"f:a\":{\"k:{\\\"n\\\":\\\"]\\\"}\":{}}}}]},\"spec\":{\"x\":[1,-2.5e3,true,null,\"\\u00e9\"]}}}\n{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"6\"}}}\n",
     b"\x40{\"object\":{\"metadata\":{\"resourceVersion\":\"7\",\"name\":\"b\"}},\"type\":\"DELETED\"}\r\n\n{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n",
@@ -18,7 +18,7 @@ pub const SEEDS: &[&[u8]] = &[
     b"\x10<html>\n",
 ];
 
-/// Reads the body in chunks.
+/// Decodes the body in chunks.
 pub fn body(bytes: &[u8]) {
     let Some((length, body)) = chunks::of(bytes) else {
         return;
@@ -30,7 +30,8 @@ pub fn body(bytes: &[u8]) {
         "as one chunk, and as chunks of {length}"
     );
 
-    // What serde_json cannot hold, a number say, ends its reading; ours complains of the object and goes on.
+    // A value that serde_json cannot represent, such as a number, ends its parsing; ours reports the object and
+    // continues.
     let mut is_read_to_the_end = true;
     let mut expected: Vec<Value> = serde_json::Deserializer::from_slice(body)
         .into_iter::<Value>()
@@ -52,7 +53,7 @@ pub fn body(bytes: &[u8]) {
                 metadata.remove("managedFields");
             }
         }
-        assert_eq!(pruned.objects, expected, "left out while reading, and afterwards");
+        assert_eq!(pruned.objects, expected, "pruned while reading, and afterwards");
     }
 }
 

@@ -111,7 +111,7 @@ impl Crowd {
             tasks.spawn(member::stay(library, process, self.seed));
         }
 
-        let mut ear = Ear::new();
+        let mut ear = Judging::new();
         let mut disturber = Disturber::new(rng.fork(), edge.clone(), processes);
         while edge.elapsed() < self.time {
             disturber.disturb().await;
@@ -125,13 +125,13 @@ impl Crowd {
 }
 
 /// The wire judge, fed like in a running server.
-struct Ear {
+struct Judging {
     judge: WireJudge,
     next_seq: u64,
     violations: Vec<Violation>,
 }
 
-impl Ear {
+impl Judging {
     fn new() -> Self {
         Self {
             judge: WireJudge::new(Loops::Many),

@@ -214,7 +214,7 @@ fn by_scenario(id: &str) -> Shown {
 
 fn by_story(name: &str) -> Shown {
     let story = STORIES.iter().find(|story| story.name == name);
-    let story = story.unwrap_or_else(|| panic!("the list of defects names a story that is none: {name}"));
+    let story = story.unwrap_or_else(|| panic!("no such story in the list of defects: {name}"));
     let (kube_runtime, ours) = match story.check {
         Check::OfClients(check) => (check(&KubeRuntime), check(&WatcherClient)),
         Check::OfEach { kube_runtime, ours } => (kube_runtime(), ours()),

@@ -1,6 +1,5 @@
-//! `kube_client::Api` as a client under test: `watch` and `list` without anything around them, so that what fails is for the
-//! caller; and how objects and errors of `kube_client` are reported, for every client on top of it. It must not know the
-//! scenario.
+//! `kube_client::Api` as a client under test: plain `watch` and `list`, so that recovery is the caller's task; and the
+//! report format of objects and errors of `kube_client`, for every client built on it. It must not know the scenario.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use kube_core::response::Status;
 use kube_core::{ApiResource, DynamicObject, DynamicResourceScope, NamespaceResourceScope, Resource};
 use serde::Serialize;
 
-/// An object as JSON; `None`: it is not reported.
+/// An object as JSON; `None`: its content is not reported.
 pub type Content = Option<Arc<serde_json::Value>>;
 
 /// The client under test.
@@ -43,7 +42,7 @@ impl Client for KubeClient {
     }
 }
 
-/// One watch. What it delivers is handed on, up to its end.
+/// Starts one watch and reports what it delivers, up to its end.
 fn watch(api: Api<DynamicObject>, settings: ClientSettings) -> BoxStream<'static, Report> {
     let mut params = WatchParams {
         label_selector: settings.labels,
@@ -77,7 +76,7 @@ fn watch(api: Api<DynamicObject>, settings: ClientSettings) -> BoxStream<'static
     stream::once(opened).flatten().boxed()
 }
 
-/// One list: pages up to the last, or to the first that fails.
+/// Starts one list and reads pages up to the last, or to the first that fails.
 fn list(api: Api<DynamicObject>, settings: ClientSettings) -> BoxStream<'static, Report> {
     let mut params = ListParams {
         label_selector: settings.labels,
@@ -100,7 +99,7 @@ fn list(api: Api<DynamicObject>, settings: ClientSettings) -> BoxStream<'static,
                     if next.is_none() {
                         reports.push(Report::InitDone);
                     }
-                    // A version beside a token is refused.
+                    // A resourceVersion beside a continue token is rejected.
                     params.resource_version = None;
                     let next = next.map(|token| params.continue_token(&token));
                     (reports, next)
@@ -172,7 +171,7 @@ pub fn reported<K: Resource>(object: &K, content: Content) -> ReportedObject {
 
 /// Returns an object as JSON.
 pub fn content<K: Serialize>(object: &K) -> Content {
-    // An object that came from JSON goes back to it; if not, the missing content is what tells.
+    // An object decoded from JSON can be encoded; if not, the report without content shows it.
     serde_json::to_value(object).ok().map(Arc::new)
 }
 

@@ -1,9 +1,9 @@
-//! `kube_runtime::watcher` 5.0.0 as a client under test, used as its documentation says: the stream, and
-//! `default_backoff()` around it, or its exponential backoff with the scenario's delays.
+//! `kube_runtime::watcher` 5.0.0 as a client under test, used as documented: the stream with `default_backoff()`, or
+//! with its exponential backoff and the scenario's delays.
 //!
-//! It only translates. Whatever the library drops, repeats or gets wrong is reported as it came. The library has no
-//! option for the silence after which a watch or a LIST is abandoned, none for a probe, and does not read Retry-After, so
-//! `idle_timeout`, `list_timeout`, `staleness_probe_after` and `backoff.retry_after_max` have no effect here.
+//! It only translates: whatever the library drops, repeats or gets wrong is reported unchanged. The library has no
+//! timeout for an idle watch or LIST and no staleness probe, and does not read Retry-After, so `idle_timeout`,
+//! `list_timeout`, `staleness_probe_after` and `backoff.retry_after_max` have no effect here.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -66,13 +66,13 @@ where
     follow(whole, partial, start)
 }
 
-/// What the library asks of an object, and what a report needs.
+/// Bounds of the library and of reports on a watched type.
 trait Watched: Resource + Clone + DeserializeOwned + Serialize + Debug + Send + 'static {}
 
 impl<K: Resource + Clone + DeserializeOwned + Serialize + Debug + Send + 'static> Watched for K {}
 
-/// Starts the entry point the scenario names. Metadata is watched as the library advises since 3.1.0: the same
-/// `watcher`, over an `Api` of partial objects.
+/// Starts the entry point for the scenario's mode. Metadata is watched as recommended since 3.1.0: the same `watcher`,
+/// over an `Api` of partial objects.
 fn follow<K>(whole: Api<K>, partial: Api<PartialObjectMeta<K>>, start: &Start) -> BoxStream<'static, Report>
 where
     K: Watched,
@@ -83,7 +83,7 @@ where
     match start.settings.mode {
         ClientMode::Watcher => reports(watch(whole, config).backoff(delays), content).boxed(),
         ClientMode::Metadata => reports(watch(partial, config).backoff(delays), |_| None).boxed(),
-        // `watch_object` takes a name and nothing else; with labels the same watch is asked of `watcher`.
+        // `watch_object` accepts only a name; with labels `watcher` is used for the same watch.
         ClientMode::Object if start.settings.labels.is_some() => {
             let name = start.settings.object.as_deref().unwrap_or_default();
             let config = config.fields(&format!("metadata.name={name}"));
@@ -115,7 +115,7 @@ fn config(settings: &ClientSettings) -> watcher::Config {
     }
 }
 
-/// `DefaultBackoff`, where the scenario says nothing else.
+/// `DefaultBackoff`, unless the scenario sets delays.
 fn backoff(settings: BackoffSettings) -> impl Backoff + 'static {
     let ms = |ms: Option<u64>, default| Duration::from_millis(ms.unwrap_or(default));
     let delays = backon::ExponentialBuilder::default()
@@ -144,8 +144,8 @@ fn reports<K: Resource>(
     })
 }
 
-/// `watch_object` yields the whole state of the one object each time: the first state is the first set, and a state
-/// after it is a change. A state under another key takes the place of the last.
+/// `watch_object` yields the whole state of the object each time: the first is the snapshot, later ones are changes. A
+/// state with another key replaces the last.
 fn states_of_one<K: Watched>(
     states: impl Stream<Item = watcher::Result<Option<K>>>,
     namespace: Option<String>,
@@ -153,7 +153,7 @@ fn states_of_one<K: Watched>(
 ) -> impl Stream<Item = Report> {
     let mut known = false;
     let mut last: Option<ReportedObject> = None;
-    // The library does not say what was deleted, only that it is no more.
+    // The library does not report the deleted object, only its absence.
     let absent = move |last: Option<ReportedObject>| {
         let (namespace, name) = match last {
             Some(last) => (last.namespace, last.name),
@@ -197,7 +197,7 @@ fn failure(error: &watcher::Error) -> Report {
         watcher::Error::WatchError(status) => Some(&**status),
         watcher::Error::NoResourceVersion => None,
     };
-    // The library stands in 0 for a code it did not find.
+    // The library uses 0 for a missing code.
     let code = status.map(|status| status.code).filter(|code| *code != 0);
     Report::Error {
         message: error.to_string(),

@@ -1,5 +1,4 @@
-//! The library against a server of a few lines: what it does reaches the server as reports, in order, and the same
-//! seed gives the same run.
+//! The library against a minimal server: its reports arrive in order, and the same seed gives the same run.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -24,7 +23,7 @@ use fake_apiserver::scenario::{ClientMode, ClientSettings, Expect, Scenario, Sha
 use fake_apiserver::server::{Input, Output};
 use rstest::rstest;
 
-/// One LIST, a WATCH that expires after an event, another LIST; over when the second list is reported.
+/// Serves one LIST, a WATCH that expires after an event, another LIST; finished when the second list is reported.
 #[derive(Default)]
 struct OneRelist {
     outputs: VecDeque<Output>,

@@ -1,5 +1,4 @@
-//! The library without faults: it converges, in `sim` and over sockets, and `sim`
-//! repeats itself to the byte.
+//! The library without faults: it converges in `sim` and over sockets, and `sim` repeats itself byte for byte.
 
 #![expect(
     clippy::wildcard_enum_match_arm,

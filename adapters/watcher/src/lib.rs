@@ -1,5 +1,5 @@
-//! Our own watcher as a client under test. It only reports what the library says, in the library's order; it must not
-//! know the scenario.
+//! This repository's watcher as a client under test. It reports what the library emits, in that order; it must not know
+//! the scenario.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Client for WatcherClient {
 
     fn start(&self, kube: kube_client::Client, start: Start) -> BoxStream<'static, Report> {
         let Start { target, .. } = &start;
-        // Core ConfigMaps and Pods are followed as typed objects, everything else as dynamic ones.
+        // Core ConfigMaps and Pods are typed, all other kinds dynamic.
         match (
             target.group.as_str(),
             target.version.as_str(),
@@ -89,7 +89,7 @@ where
         ClientMode::Watcher => watcher::watcher(api, config)
             .map(|event| report(event, content))
             .boxed(),
-        // Metadata is no content: a check must not expect the rest of the object.
+        // Metadata has no content: a check must not expect the rest of the object.
         ClientMode::Metadata => watcher::metadata_watcher(api, config)
             .map(|event| report(event, |_| None))
             .boxed(),
@@ -121,9 +121,9 @@ fn report<K: Resource>(
     }
 }
 
-/// `watch_object` knows one object, or none, and tells each change of that. Its first word is therefore a complete set
-/// of one or none; later, `Some` is an apply, and `None` after `Some` a delete of the last state it told, as is `Some`
-/// under another key before its apply. `None` after `None` changes nothing and is reported as the empty set it is.
+/// `watch_object` emits the state of one object, or `None`. The first item is a complete snapshot of one object or
+/// none; later, `Some` is an apply, and `None` after `Some` deletes the last state, as does `Some` with another key
+/// before its apply. `None` after `None` is reported as an empty snapshot.
 fn one_object<K>(
     objects: impl Stream<Item = Result<Option<K>, watcher::Error>> + Send + 'static,
 ) -> impl Stream<Item = Report> + Send + 'static
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_object_is_a_set_of_one_or_none_first_and_changes_then() {
+    async fn one_object_is_a_snapshot_of_one_or_none_then_changes() {
         let results = vec![
             Ok(Some(map("1"))),
             Ok(Some(map("2"))),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_under_another_key_takes_the_place_of_the_last() {
+    async fn an_object_with_another_key_replaces_the_last() {
         let mut elsewhere = map("2");
         elsewhere.metadata.namespace = Some("elsewhere".to_owned());
         let results = vec![Ok(None), Ok(Some(elsewhere)), Ok(Some(map("3")))];

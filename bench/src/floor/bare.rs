@@ -38,7 +38,7 @@ pub(crate) fn serve() -> io::Result<()> {
         .build()?;
     LocalSet::new().block_on(&runtime, async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        say_where(listener.local_addr()?)?;
+        print_address(listener.local_addr()?)?;
         let store = Rc::new(RefCell::new(Store::default()));
         let piece = Bytes::from(vec![b'x'; PIECE]);
         loop {
@@ -108,7 +108,7 @@ impl<I: Iterator + Unpin> futures::Stream for Pieces<I> {
 }
 
 /// Prints the address for the parent process.
-pub(crate) fn say_where(address: SocketAddr) -> io::Result<()> {
+pub(crate) fn print_address(address: SocketAddr) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "listening on {address}")?;
     stdout.flush()

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-use crate::floor::bare::say_where;
+use crate::floor::bare::print_address;
 
 const HEAD: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -12,7 +12,7 @@ const HEAD: &[u8] =
 /// watchers in order.
 pub(crate) fn serve() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    say_where(listener.local_addr()?)?;
+    print_address(listener.local_addr()?)?;
     let mut watchers: Vec<TcpStream> = Vec::new();
     loop {
         let (mut socket, _) = listener.accept()?;

@@ -33,22 +33,25 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn reflect(config_maps: Api<ConfigMap>) {
     let (store, writer) = reflector::store();
     let events = watcher(config_maps, watcher::Config::default()).default_backoff();
-    tell_stream(store, reflector(writer, events)).await;
+    print_stream(store, reflector(writer, events)).await;
 }
 
 /// Prints the events of a stream. The store does not distinguish additions from updates; the printed lines do.
-async fn tell_stream(store: Store<ConfigMap>, events: impl Stream<Item = watcher::Result<Event<ConfigMap>>>) {
+async fn print_stream(
+    store: Store<ConfigMap>,
+    events: impl Stream<Item = watcher::Result<Event<ConfigMap>>>,
+) {
     let mut known = std::collections::BTreeMap::new();
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
         match event {
             Ok(Event::Apply(object)) => {
                 let before = known.insert(object.name_any(), object.resource_version());
-                tell_object(if before.is_some() { "updated" } else { "added" }, &object);
+                print_object(if before.is_some() { "updated" } else { "added" }, &object);
             }
             Ok(Event::Delete(object)) => {
                 known.remove(&object.name_any());
-                tell_object("deleted", &object);
+                print_object("deleted", &object);
             }
             // The store is complete only at `InitDone`.
             Ok(Event::Init | Event::InitApply(_)) => {}
@@ -66,8 +69,8 @@ async fn tell_stream(store: Store<ConfigMap>, events: impl Stream<Item = watcher
                 for object in held {
                     let version = object.resource_version();
                     match known.insert(object.name_any(), version.clone()) {
-                        None => tell_object("added", &object),
-                        Some(before) if before != version => tell_object("updated", &object),
+                        None => print_object("added", &object),
+                        Some(before) if before != version => print_object("updated", &object),
                         Some(_) => {}
                     }
                 }
@@ -85,10 +88,10 @@ async fn control(config_maps: Api<ConfigMap>) {
     let reconcile = async |object: Arc<ConfigMap>, client: Arc<Client>| {
         let namespace = object.namespace().unwrap_or_default();
         let own = Api::namespaced(Client::clone(&client), &namespace);
-        finalizer(&own, "e2e.example.com/told", object, async |event| {
+        finalizer(&own, "e2e.example.com/printed", object, async |event| {
             match event {
-                finalizer::Event::Apply(object) => tell_object("reconcile", &object),
-                finalizer::Event::Cleanup(object) => tell_object("deleted", &object),
+                finalizer::Event::Apply(object) => print_object("reconcile", &object),
+                finalizer::Event::Cleanup(object) => print_object("deleted", &object),
             }
             Ok::<_, Infallible>(Action::await_change())
         })
@@ -106,7 +109,7 @@ async fn control(config_maps: Api<ConfigMap>) {
     }
 }
 
-fn tell_object(event: &str, object: &ConfigMap) {
+fn print_object(event: &str, object: &ConfigMap) {
     let value = object.labels().get("v").map(String::as_str).unwrap_or_default();
     print_event(&json!({"event": event, "name": object.name_any(), "value": value}));
 }

@@ -45,13 +45,13 @@ async fn follow(config_maps: Api<ConfigMap>) {
                     print_event(&json!({"event": "deleted", "name": name}));
                 }
                 for (name, object) in &next {
-                    tell_state(held.get(name), object);
+                    print_state(held.get(name), object);
                 }
                 held = std::mem::take(&mut next);
                 print_event(&json!({"event": "synced"}));
             }
             Ok(Event::Apply(object)) => {
-                tell_state(held.get(&object.name_any()), &object);
+                print_state(held.get(&object.name_any()), &object);
                 held.insert(object.name_any(), object);
             }
             Ok(Event::Delete(object)) => {
@@ -64,7 +64,7 @@ async fn follow(config_maps: Api<ConfigMap>) {
 }
 
 /// Prints an object that is new or has changed.
-fn tell_state(before: Option<&ConfigMap>, object: &ConfigMap) {
+fn print_state(before: Option<&ConfigMap>, object: &ConfigMap) {
     let event = match before {
         None => "added",
         Some(before) if before.resource_version() != object.resource_version() => "updated",

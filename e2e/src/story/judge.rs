@@ -63,7 +63,7 @@ pub(super) fn judge(chapter: &Chapter, recorded: &str, played: &str) -> Result<(
             let reason = difference.reason.trim();
             let _infallible = writeln!(
                 wrong,
-                "differences.yaml lists what does not differ; take it out:\n  {unmet}\n  ({reason})"
+                "differences.yaml lists a difference that does not occur; remove it:\n  {unmet}\n  ({reason})"
             );
         }
     }
@@ -73,8 +73,8 @@ pub(super) fn judge(chapter: &Chapter, recorded: &str, played: &str) -> Result<(
     let name = chapter.name();
     Err(format!(
         "kubectl prints something else for the fake than for a real server (-) in oracle/kubectl/{name}:\n\n{wrong}\n\
-         After mending: cargo test -p e2e --test clients {name}\n\
-         What is meant to differ stands in oracle/kubectl/{name}/differences.yaml, with its reason.\n"
+         After a fix: cargo test -p e2e --test clients {name}\n\
+         Intended differences are listed in oracle/kubectl/{name}/differences.yaml, with reasons.\n"
     ))
 }
 
@@ -135,8 +135,8 @@ mod tests {
     #[case::listed("$ a\none\n2\n\n$ b\nthree\n\n", "-two\n+2", &["a"], None)]
     #[case::not_listed("$ a\none\n2\n\n$ b\nthree\n\n", "-two", &["a"], Some("$ a\n"))]
     #[case::listed_elsewhere("$ a\none\n2\n\n$ b\nthree\n\n", "-two\n+2", &["b"], Some("$ a\n"))]
-    #[case::no_longer(REAL, "-two\n+2", &["a"], Some("take it out:\n  -two"))]
-    #[case::no_longer_there("$ a\none\n2\n\n$ b\nthree\n\n", "-two\n+2", &["a", "b"], Some("take it out:\n  b"))]
+    #[case::no_longer(REAL, "-two\n+2", &["a"], Some("remove it:\n  -two"))]
+    #[case::no_longer_there("$ a\none\n2\n\n$ b\nthree\n\n", "-two\n+2", &["a", "b"], Some("remove it:\n  b"))]
     #[case::another_story("$ a\none\n", "", &[], Some("no `b` after `a`"))]
     fn differences_equal_the_listed_ones(
         #[case] played: &str,

@@ -1,4 +1,5 @@
-//! The adapter protocol for a client that is a stream: lines out, commands in. It must not know any version of kube-rs.
+//! The adapter protocol for a client that is a stream: messages out, commands in. It must not know any version of
+//! kube-rs.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
@@ -7,56 +8,56 @@ use futures::stream::{BoxStream, StreamExt as _};
 use serde_json::{json, Value};
 use tokio::sync::mpsc;
 
-/// What the adapter says of its client.
+/// The `hello` message.
 pub struct Hello {
     /// Name of the client.
     pub name: &'static str,
     /// Version of the library.
     pub version: &'static str,
-    /// Capabilities, by their words.
+    /// Capabilities by name.
     pub caps: &'static [&'static str],
 }
 
-/// What an event of the library is on standard output: no line, one, or several.
+/// Messages for an event of the library: none, one, or several.
 pub type Lines = Vec<Value>;
 
-/// `init`, the objects of a set, `init-done`.
+/// Returns `init`, the objects of a snapshot, `init-done`.
 pub fn set(objects: impl IntoIterator<Item = Value>) -> Lines {
     let items = objects.into_iter().flat_map(init_apply);
     init().into_iter().chain(items).chain(init_done()).collect()
 }
 
-/// A set begins.
+/// Returns the start of a snapshot.
 pub fn init() -> Lines {
     vec![json!({"ev": "init"})]
 }
 
-/// An object of a set.
+/// Returns an object of a snapshot.
 pub fn init_apply(obj: Value) -> Lines {
     vec![json!({"ev": "init-apply", "obj": obj})]
 }
 
-/// A set is complete.
+/// Returns the end of a snapshot.
 pub fn init_done() -> Lines {
     vec![json!({"ev": "init-done"})]
 }
 
-/// An object that was added or changed.
+/// Returns an added or changed object.
 pub fn apply(obj: Value) -> Lines {
     vec![json!({"ev": "apply", "obj": obj})]
 }
 
-/// An object that was deleted.
+/// Returns a deleted object.
 pub fn delete(obj: Value) -> Lines {
     vec![json!({"ev": "delete", "obj": obj})]
 }
 
-/// An error that the library reports.
+/// Returns an error reported by the library.
 pub fn error(message: String, code: Option<u16>) -> Lines {
     vec![json!({"ev": "error", "message": message, "code": code.filter(|code| *code != 0)})]
 }
 
-/// Plays the adapter until `stop` or the end of input. `start` makes the stream of events of the command `start`.
+/// Runs the adapter until `stop` or the end of input. `start` creates the event stream for a `start` command.
 pub fn serve(
     hello: Hello,
     start: impl AsyncFnOnce(Value) -> Result<BoxStream<'static, Lines>, String>,
@@ -128,6 +129,6 @@ pub fn serve(
 
 fn print(line: &Value) {
     let mut out = io::stdout().lock();
-    // A reader that is gone has ended the test.
+    // A closed reader means that the test has ended.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

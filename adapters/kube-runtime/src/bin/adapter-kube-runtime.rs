@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use adapter_kube_runtime::KubeRuntime;
 use conformance::adapter::serve::{Capability, Recovers, serve};
 
-/// The library has no option for silence (`idle-timeout`, `list-timeout`, `staleness-probe`), and does not read Retry-After.
+/// The library has no option for idle streams (`idle-timeout`, `list-timeout`, `staleness-probe`), and does not read
+/// Retry-After.
 const CAPABILITIES: [Capability; 17] = [
     Capability::Selectors,
     Capability::FieldSelectors,

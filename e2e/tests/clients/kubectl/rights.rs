@@ -30,7 +30,7 @@ fn auth_can_i_and_whoami(
         return;
     };
     let outcome = kubectl.run(arguments);
-    // For a cluster-scoped resource a warning precedes the answer.
+    // For a cluster-scoped resource a warning precedes the output.
     let output = outcome
         .out
         .replace("Warning: resource 'nodes' is not namespace scoped\n\n", "");
