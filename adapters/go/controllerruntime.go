@@ -23,7 +23,7 @@ func followCache(ctx context.Context, given start) (func() []any, error) {
 	kind := schema.GroupVersionKind{Group: given.Resource.Group, Version: given.Resource.Version, Kind: given.Resource.Kind}
 	listKind := kind.GroupVersion().WithKind(kind.Kind + "List")
 	resource := kind.GroupVersion().WithResource(given.Resource.Plural)
-	// Discovery is not what is tested. Where the scope is the root, all namespaces are the same collection.
+	// Discovery is not under test. With scope root, all namespaces are the same collection.
 	mapper := meta.NewDefaultRESTMapper(nil)
 	scope := meta.RESTScope(meta.RESTScopeRoot)
 	settings := cache.Options{
@@ -71,7 +71,7 @@ func followCache(ctx context.Context, given start) (func() []any, error) {
 }
 
 func listed(ctx context.Context, objects client.Reader, items client.ObjectList) []any {
-	// The cache keeps its readers waiting until it has synced: until then it has nothing.
+	// The cache blocks its readers until it has synced.
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	found := items.DeepCopyObject().(client.ObjectList)

@@ -18,7 +18,7 @@ type message map[string]any
 
 var out sync.Mutex
 
-// consumer is slow where it is told so: it receives this number of events about objects before it pauses; -1: no pause.
+// consumer counts the object events it may still receive before it pauses; -1: no pause.
 var consumer = struct {
 	*sync.Cond
 	credit int
@@ -31,7 +31,7 @@ func grant(credit int) {
 	consumer.Broadcast()
 }
 
-// emitAwake writes a message about no object, once the consumer is not paused.
+// emitAwake writes a message about no object, after any pause of the consumer.
 func emitAwake(event string) {
 	consumer.L.Lock()
 	defer consumer.L.Unlock()
@@ -57,7 +57,7 @@ func emit(event string, keys message) {
 	_, _ = os.Stdout.Write(append(text, '\n'))
 }
 
-// emitObject writes an event about an object, once the consumer is not paused.
+// emitObject writes an event about an object, after any pause of the consumer.
 func emitObject(event string, object any, keys message) {
 	consumer.L.Lock()
 	defer consumer.L.Unlock()
@@ -74,7 +74,7 @@ func emitObject(event string, object any, keys message) {
 	emit(event, about)
 }
 
-// emitError writes an error of the library, with what it keeps of a Status.
+// emitError writes an error of the library, with the fields of its Status, if any.
 func emitError(err error) {
 	keys := message{"message": err.Error()}
 	var status apierrors.APIStatus
@@ -89,7 +89,7 @@ func emitError(err error) {
 	emit("error", keys)
 }
 
-// describe returns the object as a message has it: whole, or its key and version where only metadata was read.
+// describe returns the object for a message: whole, or its key and version if only metadata was read.
 func describe(object any) message {
 	if whole, ok := object.(*unstructured.Unstructured); ok {
 		return message{"obj": whole.Object}

@@ -7,12 +7,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// registrar is what informers of client-go and of controller-runtime's cache have in common.
+// registrar is the common interface of informers of client-go and of controller-runtime's cache.
 type registrar interface {
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }
 
-// report prints what the handlers of an informer receive, and when it has synced: behind the first set and before all else.
+// report prints the events that the handlers of an informer receive, and `synced` after the first set.
 func report(ctx context.Context, informer registrar) error {
 	var once sync.Once
 	synced := func() { once.Do(func() { emitAwake("synced") }) }

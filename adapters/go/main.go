@@ -17,7 +17,7 @@ import (
 	"runtime/debug"
 )
 
-// library is one client of this module, with what the protocol has to know of it.
+// library is one client of this module, with its properties for the protocol.
 type library struct {
 	module, recovers string
 	caps             []string
@@ -27,7 +27,7 @@ type library struct {
 
 var common = []string{"selectors", "field-selectors", "metadata-only", "gzip", "http2", "pause"}
 
-// tuned are the settings that a caller gives to client-go by way of its ListWatch.
+// tuned are the settings that a caller sets through client-go's ListWatch.
 var tuned = []string{"page-size", "resource-version", "streaming-list", "timeout", "bookmarks"}
 
 var clients = map[string]library{

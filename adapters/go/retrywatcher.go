@@ -18,8 +18,8 @@ import (
 
 var words = map[watch.EventType]string{watch.Added: "add", watch.Modified: "update", watch.Deleted: "delete"}
 
-// followRetryWatcher lists, watches from the list's version, and lists again once the RetryWatcher has given up. Its delays
-// between lists are those of a Reflector: a caller's, not the library's.
+// followRetryWatcher lists, watches from the list's version, and lists again after the RetryWatcher gave up. The delays
+// between lists are those of a Reflector: they belong to the caller, not to the library.
 func followRetryWatcher(ctx context.Context, given start) (func() []any, error) {
 	from, err := newSource(given)
 	if err != nil {
@@ -38,7 +38,7 @@ func followRetryWatcher(ctx context.Context, given start) (func() []any, error) 
 	return nil, nil
 }
 
-// listAndWatch returns when the list failed or the watch is over.
+// listAndWatch returns when the list failed or the watch ended.
 func listAndWatch(ctx context.Context, from source, given options) error {
 	pages := pager.New(from.list)
 	if given.PageSize != nil {

@@ -62,7 +62,7 @@ func newSource(given start) (source, error) {
 	return source{list, collection.Watch, client, object}, nil
 }
 
-// listerWatcher returns the source with the settings that were given.
+// listerWatcher returns the source with these settings.
 func (from source) listerWatcher(given options) cache.ListerWatcher {
 	if given.InitialList == "list" {
 		_ = os.Setenv(watchListGate, "false")

@@ -1,4 +1,5 @@
-// What the adapters of this folder share: the lines of docs/adapter-protocol.md, and commands. It must not know any client.
+// Shared by the adapters of this folder: the messages of docs/adapter-protocol.md, and commands. It must not know any
+// client.
 
 import { createInterface } from 'node:readline';
 
@@ -8,7 +9,7 @@ export function emit(ev, keys = {}) {
 
 /** Key, UID and version of an object, as keys of an event. */
 export function identity({ metadata }) {
-    // Without one of these, an object has to be printed whole.
+    // Without UID or version the whole object is printed.
     if (!metadata.uid || !metadata.resourceVersion) {
         return { obj: { metadata } };
     }
@@ -24,10 +25,10 @@ export function emitError(error) {
     });
 }
 
-/** Says hello, calls `follow(start)` and obeys commands. `dump()` lists identities. */
+/** Prints `hello`, calls `follow(start)` and carries out commands. `dump()` lists identities. */
 export function main(hello, follow, dump) {
     emit('hello', { protocol: 1, contracts: ['informer'], ...hello });
-    // What a library does not catch is reported, and does not end the process.
+    // Uncaught errors of a library are reported, and do not end the process.
     process.on('uncaughtException', emitError);
     const lines = createInterface({ input: process.stdin });
     lines.on('line', async (line) => {

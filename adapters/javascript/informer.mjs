@@ -1,5 +1,5 @@
-// The informer of @kubernetes/client-node. When it stops with an error it is started again after 5 s, as its example has it.
-// The argument is the major version: 1 or 2.
+// The informer of @kubernetes/client-node, restarted 5 s after an error, as in its example. The argument is the major
+// version: 1 or 2.
 
 import { readFileSync } from 'node:fs';
 
@@ -35,7 +35,7 @@ async function follow({ resource, namespace, options }) {
         const listed = namespace
             ? await api[`listNamespaced${kind}`](request)
             : await api[`list${kind}ForAllNamespaces`](request);
-        // The informer has no signal for its first list: it delivers it as soon as it has it.
+        // The informer has no signal for its first list: it delivers the list on arrival.
         if (!synced) {
             synced = true;
             setImmediate(() => emit('synced'));

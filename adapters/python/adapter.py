@@ -1,4 +1,4 @@
-"""What the adapters of this folder share: the lines of docs/adapter-protocol.md, commands, and a caller's retry loop.
+"""Shared by the adapters of this folder: the messages of docs/adapter-protocol.md, commands, and a caller's retry loop.
 
 It must not know any client.
 """
@@ -14,13 +14,13 @@ import time
 import traceback
 
 _lock = threading.Lock()
-# The consumer is slow where it is told so: it receives this number of events about objects before it pauses; None: no pause.
+# Object events that the consumer receives before it pauses; None: no pause.
 _credit = None
 _consumer = threading.Condition()
 
 EVENTS = {"ADDED": "add", "MODIFIED": "update", "DELETED": "delete"}
 CHANGES = set(EVENTS.values())
-# Changes that were delivered so far.
+# Changes delivered so far.
 _changes = 0
 
 
@@ -33,7 +33,7 @@ def emit(ev, **keys):
 
 
 def identity(obj):
-    """Key, UID and version of a model of the generated clients, whose contents are not what the server sent."""
+    """Key, UID and version of a model of the generated clients, whose content differs from what the server sent."""
     about = obj.metadata
     if about.uid and about.resource_version:
         return {"ns": about.namespace, "name": about.name, "uid": about.uid, "rv": about.resource_version}
@@ -49,7 +49,7 @@ def _grant(credit):
 
 
 def emit_event(ev, **keys):
-    """Prints an event once the consumer is not paused; one with keys is about an object."""
+    """Prints an event after any pause of the consumer; one with keys is about an object."""
     global _changes, _credit
     with _consumer:
         _consumer.wait_for(lambda: _credit != 0)
@@ -60,7 +60,7 @@ def emit_event(ev, **keys):
 
 
 async def emit_event_async(ev, **keys):
-    """As `emit_event`, for coroutines: what else runs in the event loop goes on."""
+    """As `emit_event`, for coroutines: the event loop continues meanwhile."""
     if _credit is None:
         emit_event(ev, **keys)
     else:
@@ -105,7 +105,7 @@ def _retry_after(error):
 
 
 def retrying(attempt):
-    """Calls `attempt` again and again: what the documentation leaves to the caller."""
+    """Calls `attempt` repeatedly: the loop that the documentation leaves to the caller."""
     delays = _Delays()
     while True:
         failure = None
@@ -131,7 +131,7 @@ async def retrying_async(attempt):
 
 
 def main(name, package, follow, caps, recovers, resources=None, dump=None, contracts=("informer",)):
-    """Says hello, calls `follow(start)` in a thread of its own and obeys commands. `dump()` lists identities."""
+    """Prints `hello`, calls `follow(start)` in a separate thread and carries out commands. `dump()` lists identities."""
     url = importlib.metadata.metadata(package).get("Home-page")
     emit(
         "hello",

@@ -1,7 +1,7 @@
 """kopf: the stream of list and watch events beneath its operator, with the operator's settings.
 
-It is not public. `@kopf.on.event` hands over neither the end of the list nor what is gone since the last one, so that an
-adapter built on it could not report a set. An exception that leaves the stream ends an operator.
+It is not public. `@kopf.on.event` delivers neither the end of a list nor the objects gone since the last one, so an
+adapter built on it could not report a snapshot. An exception that leaves the stream ends an operator.
 """
 
 import asyncio

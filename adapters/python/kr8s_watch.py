@@ -1,6 +1,6 @@
 """`kr8s.asyncio`: one watch.
 
-`get` does not hand over the version of a list, and the documentation has no loop of list and watch, so that there is no informer.
+`get` does not return the version of a list, and the documentation has no loop of list and watch, so there is no informer.
 """
 
 import asyncio

@@ -18,7 +18,7 @@ def follow(start):
     function, where = list_function(client, start)
     synced = threading.Event()
 
-    # The informer has no signal for its first list: it has delivered it when it opens the first watch.
+    # The informer has no signal for its first list, which is delivered when the first watch opens.
     @functools.wraps(function)
     def observed(*args, **kwargs):
         if kwargs.get("watch") and not synced.is_set():

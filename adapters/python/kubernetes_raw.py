@@ -1,6 +1,6 @@
-"""`kubernetes.watch.Watch` and a list function, one of each: no loop around them, so that what they raise is for the caller.
+"""`kubernetes.watch.Watch` and a list function, one call of each without a loop: exceptions are the caller's to handle.
 
-`Watch.stream` opens the watch again by itself when it ends without an error, unless it has a timeout.
+`Watch.stream` reopens a watch that ends without an error, unless it has a timeout.
 """
 
 from kubernetes import client, config, watch

@@ -10,7 +10,7 @@ RESOURCES = {
 
 
 def list_function(client, start, *arguments):
-    """The list function for `start`, of `client` (the package) with these arguments for its API, and its own arguments."""
+    """Returns the list function for `start` in the package `client`, with these arguments for its API, and its arguments."""
     resource = start["resource"]
     api, name = RESOURCES[".".join(part for part in (resource["plural"], resource["group"]) if part)]
     api = getattr(client, api)(*arguments)
@@ -20,6 +20,6 @@ def list_function(client, start, *arguments):
 
 
 def selectors(start):
-    """The selectors of `start`, as arguments of a list function."""
+    """Returns the selectors of `start` as arguments of a list function."""
     names = {"labelSelector": "label_selector", "fieldSelector": "field_selector"}
     return {python: start["options"][key] for key, python in names.items() if key in start["options"]}

@@ -1,4 +1,4 @@
-"""`kubernetes.watch.Watch`: list, watch from the list's version, list again when the watch raises, as its documentation has it."""
+"""`kubernetes.watch.Watch`: list, watch from the list's version, list again when the watch raises, as documented."""
 
 from kubernetes import client, config, watch
 

@@ -1,4 +1,4 @@
-"""`pykube`: one watch or one list of a query. Its documentation has no loop of list and watch, so that there is no informer."""
+"""`pykube`: one watch or one list of a query. Its documentation has no loop of list and watch, so there is no informer."""
 
 import pykube
 from pykube.objects import APIObject, NamespacedAPIObject

@@ -2,7 +2,7 @@
 //
 // node report.mjs CHROMIUM REPORT.html WIDE.html SCREENSHOTS
 // WIDE.html has more columns than a window has room for.
-// Prints what it did; exits with 1 and the reason when something is not as it should be.
+// Prints each step; exits with 1 and the reason when a check fails.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -19,7 +19,7 @@ const PHONE = { width: 390, height: 844 };
 const args = ["--no-sandbox", "--disable-dev-shm-usage"];
 const browser = await puppeteer.launch({ executablePath, headless: true, args });
 
-/** Opens the report and hands it to `use`; nothing may be requested or complained about meanwhile. */
+/** Opens the report and calls `use`; fails on any request or console message meanwhile. */
 async function opened(what, { viewport = DESKTOP, scheme = "light", script = true, fragment = "", file = report }, use) {
   const address = pathToFileURL(file).href;
   const page = await browser.newPage();
@@ -42,7 +42,7 @@ async function opened(what, { viewport = DESKTOP, scheme = "light", script = tru
 }
 
 const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-/** What is said of the selected event, or of the open timeline. */
+/** Text about the selected event, or about the open timeline. */
 const readout = (page) =>
   page.evaluate(() => (document.querySelector("details:has(tr.selected)") ?? document.querySelector("details.attempt[open]")).querySelector(".readout").textContent);
 const hidden = (page) => page.$$eval("details.attempt[open] div.events tr[hidden]", (rows) => rows.length);
@@ -75,7 +75,7 @@ try {
   await opened("many columns scroll inside the page", { viewport: PHONE, file: wide }, async (page) => {
     await noHorizontalScroll(page);
     const [table, window] = await page.$eval("#matrix .wide", (region) => [region.scrollWidth, region.clientWidth]);
-    assert.ok(table > window, "there is something to scroll");
+    assert.ok(table > window, "the table is wider than the window");
     await page.$eval("#matrix .wide", (region) => region.scrollTo(600, 0));
     await page.$eval("#matrix", (matrix) => matrix.scrollIntoView());
     await page.screenshot({ path: join(screenshots, "phone-wide.png") });
@@ -98,7 +98,7 @@ try {
 
     await keyboard.press("v");
     assert.match(await readout(page), /✗/, "the violation");
-    assert.equal(await page.$$eval("details.attempt[open]", (all) => all.length), 1, "what the keys open they close again");
+    assert.equal(await page.$$eval("details.attempt[open]", (all) => all.length), 1, "the keys close what they opened");
     const [row] = await page.$$eval("tr.selected", (rows) => rows.map((row) => `#${row.id} ${row.classList.contains("proof")}`));
     assert.match(row, / true$/);
     assert.equal(`${decodeURIComponent(await page.evaluate(() => location.hash))} true`, row, "the address is a link to the event");
@@ -170,7 +170,7 @@ try {
     await settled(page);
     const half = await part(page);
     assert.ok(half < whole * 0.6 && half > whole * 0.4, `${half} of ${whole}`);
-    assert.ok((await marks()) < all, "what is not seen is not drawn");
+    assert.ok((await marks()) < all, "invisible marks are not drawn");
     await page.screenshot({ path: join(screenshots, "brushed.png") });
     const mark = await (await page.$("details[open] .marks circle.server")).boundingBox();
     await mouse.click(mark.x + mark.width / 2, mark.y + mark.height / 2);
@@ -182,7 +182,7 @@ try {
   });
 
   let event;
-  await opened("every link inside leads somewhere", {}, async (page) => {
+  await opened("every internal link has a target", {}, async (page) => {
     const lost = await page.evaluate(() =>
       [...document.querySelectorAll("a[href]")]
         .map((link) => link.getAttribute("href"))
@@ -200,11 +200,11 @@ try {
     assert.equal(await page.evaluate((id) => document.getElementById(id).classList.contains("selected"), event), true);
   });
 
-  await opened("a link that was cut does no harm", { fragment: "#kube-runtime/%E2%82" }, settled);
+  await opened("a truncated link has no effect", { fragment: "#kube-runtime/%E2%82" }, settled);
 
-  await opened("without JavaScript everything can be read", { script: false, viewport: PHONE }, async (page) => {
+  await opened("without JavaScript all text is visible", { script: false, viewport: PHONE }, async (page) => {
     await noHorizontalScroll(page);
-    assert.equal(await page.$eval("#toolbar", (bar) => getComputedStyle(bar).display), "none", "what would do nothing is not shown");
+    assert.equal(await page.$eval("#toolbar", (bar) => getComputedStyle(bar).display), "none", "the toolbar is hidden");
     assert.equal(await page.$$eval("figure.timeline:not([hidden])", (all) => all.length), 0);
     const closed = await page.$("details.attempt:not([open]) > summary");
     await closed.click();

@@ -1,9 +1,9 @@
-// `makeInformer` over the ConfigMaps of all namespaces, started again when it stops with an error, as its example does.
-// Speaks the lines that e2e/src/client.rs describes.
+// `makeInformer` over the ConfigMaps of all namespaces, restarted after an error, as in its example.
+// Prints the lines described in e2e/src/client.rs.
 
 import { CoreV1Api, KubeConfig, makeInformer } from '@kubernetes/client-node';
 
-// The example waits for 5 s, which no test has to.
+// The example waits for 5 s, which would slow the tests.
 const PAUSE_MS = 200;
 
 function say(event, fields) {
@@ -25,7 +25,7 @@ informer.on('add', (object) => sayObject('added', object));
 informer.on('update', (object) => sayObject('updated', object));
 informer.on('delete', (object) => sayObject('deleted', object));
 
-// An error stops it: it tells of one of the stream, and throws one of the list.
+// An error stops it: an error of the stream is an event, one of the list an exception.
 function stopped(error) {
     say('error', { message: String(error?.message ?? error) });
     setTimeout(start, PAUSE_MS);

@@ -6,7 +6,7 @@ import threading
 from kubernetes import client, config
 from kubernetes.informer import ADDED, DELETED, ERROR, MODIFIED, SharedInformer
 
-from said import end_with_stdin, say, say_object
+from events import end_with_stdin, print_event, print_object
 
 
 def main():
@@ -15,20 +15,20 @@ def main():
     list_config_maps = client.CoreV1Api().list_config_map_for_all_namespaces
     synced = False
 
-    # The informer does not tell when it is in step: it is when it has told of the list and goes on to watch.
+    # The informer has no signal for its first list, which is delivered when the first watch opens.
     @functools.wraps(list_config_maps)
     def listed(*args, **kwargs):
         nonlocal synced
         if kwargs.get("watch") and not synced:
             synced = True
-            say("synced")
+            print_event("synced")
         return list_config_maps(*args, **kwargs)
 
     informer = SharedInformer(list_func=listed)
-    informer.add_event_handler(ADDED, lambda obj: say_object("added", obj))
-    informer.add_event_handler(MODIFIED, lambda obj: say_object("updated", obj))
-    informer.add_event_handler(DELETED, lambda obj: say_object("deleted", obj))
-    informer.add_event_handler(ERROR, lambda error: say("error", message=str(error)))
+    informer.add_event_handler(ADDED, lambda obj: print_object("added", obj))
+    informer.add_event_handler(MODIFIED, lambda obj: print_object("updated", obj))
+    informer.add_event_handler(DELETED, lambda obj: print_object("deleted", obj))
+    informer.add_event_handler(ERROR, lambda error: print_event("error", message=str(error)))
     informer.start()
     threading.Event().wait()
 

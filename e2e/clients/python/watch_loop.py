@@ -1,10 +1,10 @@
-"""`kubernetes.watch.Watch` in the loop that its documentation tells to write: list, watch from there, list again on 410."""
+"""`kubernetes.watch.Watch` in the loop of its documentation: list, watch from there, list again on 410."""
 
 from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError
 
-from said import end_with_stdin, say, say_object, say_replaced
+from events import end_with_stdin, print_event, print_object, print_relist
 
 EVENTS = {"ADDED": "added", "MODIFIED": "updated", "DELETED": "deleted"}
 
@@ -21,10 +21,10 @@ def main():
             if version is None:
                 listed = list_config_maps()
                 version = listed.metadata.resource_version
-                known = say_replaced(known, {obj.metadata.uid: obj for obj in listed.items})
+                known = print_relist(known, {obj.metadata.uid: obj for obj in listed.items})
                 if first:
                     first = False
-                    say("synced")
+                    print_event("synced")
             watching = watch.Watch()
             try:
                 for event in watching.stream(list_config_maps, resource_version=version):
@@ -33,16 +33,16 @@ def main():
                         known.pop(obj.metadata.uid, None)
                     else:
                         known[obj.metadata.uid] = obj
-                    say_object(EVENTS[event["type"]], obj)
+                    print_object(EVENTS[event["type"]], obj)
             finally:
                 version = watching.resource_version
         except ApiException as error:
-            say("error", message=f"{error.status} {error.reason}")
+            print_event("error", message=f"{error.status} {error.reason}")
             if error.status != 410:
                 raise
             version = None
         except HTTPError as error:
-            say("error", message=str(error))
+            print_event("error", message=str(error))
 
 
 main()

@@ -6,7 +6,7 @@ from aiohttp import ClientError
 from kubernetes_asyncio import client, config, watch
 from kubernetes_asyncio.client.exceptions import ApiException
 
-from said import end_with_stdin, say, say_object, say_replaced
+from events import end_with_stdin, print_event, print_object, print_relist
 
 EVENTS = {"ADDED": "added", "MODIFIED": "updated", "DELETED": "deleted"}
 
@@ -27,10 +27,10 @@ async def follow(list_config_maps):
             if version is None:
                 listed = await list_config_maps()
                 version = listed.metadata.resource_version
-                known = say_replaced(known, {obj.metadata.uid: obj for obj in listed.items})
+                known = print_relist(known, {obj.metadata.uid: obj for obj in listed.items})
                 if first:
                     first = False
-                    say("synced")
+                    print_event("synced")
             watching = watch.Watch()
             try:
                 async for event in watching.stream(list_config_maps, resource_version=version):
@@ -39,16 +39,16 @@ async def follow(list_config_maps):
                         known.pop(obj.metadata.uid, None)
                     else:
                         known[obj.metadata.uid] = obj
-                    say_object(EVENTS[event["type"]], obj)
+                    print_object(EVENTS[event["type"]], obj)
             finally:
                 version = watching.resource_version
         except ApiException as error:
-            say("error", message=f"{error.status} {error.reason}")
+            print_event("error", message=f"{error.status} {error.reason}")
             if error.status != 410:
                 raise
             version = None
         except ClientError as error:
-            say("error", message=str(error))
+            print_event("error", message=str(error))
 
 
 asyncio.run(main())

@@ -1,10 +1,10 @@
-// Command informer is a client-go shared informer that prints what its handlers are told, one line of JSON each:
+// Command informer is a client-go shared informer that prints the events of its handlers, one line of JSON each:
 //
-//	informer typed [COUNT]      ConfigMaps, through the clientset (which prefers protobuf), by so many informers that
+//	informer typed [COUNT]      ConfigMaps, through the clientset (which prefers protobuf), by COUNT informers that
 //	                            share its connections
 //	informer dynamic GVR        any resource, as group/version/resource, or version/resource of the core group
-//	informer scenario           what `fake-apiserver run` names in FAKE_APISERVER_TARGET, with what an informer can be
-//	                            given of FAKE_APISERVER_CLIENT, until SIGTERM
+//	informer scenario           the target of `fake-apiserver run` in FAKE_APISERVER_TARGET, with the settings of
+//	                            FAKE_APISERVER_CLIENT that an informer has, until SIGTERM
 //
 // It watches all namespaces of the cluster that KUBECONFIG names, with client-go's defaults, and ends when its standard
 // input does, except as a scenario's client. The value of an object is its label `v`. The lines are described in e2e/src/client.rs.
@@ -65,16 +65,16 @@ func run(args []string) error {
 	return nil
 }
 
-// follow prints what an informer tells, until it is stopped; its handlers take so long.
+// follow prints the events of an informer until it is stopped; `delay` is the time its handlers take.
 func follow(ctx context.Context, informer cache.SharedIndexInformer, delay time.Duration) error {
 	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		tell(line{Event: "error", Message: err.Error()})
+		printLine(line{Event: "error", Message: err.Error()})
 		cache.DefaultWatchErrorHandler(ctx, r, err)
 	}); err != nil {
 		return err
 	}
-	handle := func(said line) {
-		tell(said)
+	handle := func(event line) {
+		printLine(event)
 		time.Sleep(delay)
 	}
 	told, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -91,13 +91,13 @@ func follow(ctx context.Context, informer cache.SharedIndexInformer, delay time.
 		informer.RunWithContext(ctx)
 	}()
 	if cache.WaitForCacheSync(ctx.Done(), told.HasSynced) {
-		tell(line{Event: "synced"})
+		printLine(line{Event: "synced"})
 	}
 	<-ended
 	return nil
 }
 
-// build makes the informers that the arguments ask for, and says how long their handlers take.
+// build creates the informers of the arguments, and returns the time their handlers take.
 func build(args []string) ([]cache.SharedIndexInformer, time.Duration, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
@@ -111,7 +111,7 @@ func build(args []string) ([]cache.SharedIndexInformer, time.Duration, error) {
 	return informers, 0, err
 }
 
-// withDefaults makes informers as client-go does where it is told nothing.
+// withDefaults creates informers with client-go's defaults.
 func withDefaults(config *rest.Config, args []string) ([]cache.SharedIndexInformer, error) {
 	switch {
 	case len(args) >= 1 && len(args) <= 2 && args[0] == "typed":
@@ -166,7 +166,7 @@ type line struct {
 	Message string `json:"message,omitempty"`
 }
 
-// about is what a handler was told of an object.
+// about returns the line of a handler's event.
 func about(event string, object any) line {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
@@ -180,9 +180,9 @@ func about(event string, object any) line {
 
 var out sync.Mutex
 
-func tell(said line) {
+func printLine(event line) {
 	out.Lock()
 	defer out.Unlock()
-	// A line without a reader ends the program, by the signal that comes of it.
-	_ = json.NewEncoder(os.Stdout).Encode(said)
+	// Without a reader the program ends by SIGPIPE.
+	_ = json.NewEncoder(os.Stdout).Encode(event)
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// target is what FAKE_APISERVER_TARGET holds: what to list and watch.
+// target is FAKE_APISERVER_TARGET: the collection to list and watch.
 type target struct {
 	Resource  string  `json:"resource"`
 	Group     string  `json:"group"`
@@ -28,7 +28,7 @@ type target struct {
 	Namespace *string `json:"namespace"`
 }
 
-// settings are those of FAKE_APISERVER_CLIENT that an informer can be given.
+// settings are those of FAKE_APISERVER_CLIENT that an informer has.
 type settings struct {
 	Mode          string  `json:"mode"`
 	Object        *string `json:"object"`
@@ -41,7 +41,7 @@ type settings struct {
 	ConsumerDelay string  `json:"consumer_delay"`
 }
 
-// defaultPageSize of a scenario asks for nothing: what an informer does by default is what it shall do.
+// defaultPageSize is the scenario's default, with which an informer keeps its own default.
 const defaultPageSize = 500
 
 // source lists and watches one collection, as the dynamic and the metadata client do.
@@ -77,7 +77,7 @@ func (from source) informer(given settings) (cache.SharedIndexInformer, error) {
 			// Without a limit the pager reads everything at once, because a token expired.
 			if paged && options.Limit > 0 {
 				options.Limit = int64(pageSize)
-				// The watch cache does not turn pages.
+				// The watch cache does not page.
 				if options.ResourceVersion == "0" && given.ListSemantic == "most_recent" {
 					options.ResourceVersion = ""
 				}
@@ -99,7 +99,7 @@ func (from source) informer(given settings) (cache.SharedIndexInformer, error) {
 	return cache.NewSharedIndexInformer(lister, from.object, 0, cache.Indexers{}), nil
 }
 
-// ofScenario makes the informer that a scenario assumes.
+// ofScenario creates the informer that a scenario assumes.
 func ofScenario(config *rest.Config) (cache.SharedIndexInformer, time.Duration, error) {
 	var read target
 	if err := json.Unmarshal([]byte(os.Getenv("FAKE_APISERVER_TARGET")), &read); err != nil {

@@ -18,8 +18,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
- * What the adapters of this folder share: the lines of docs/adapter-protocol.md, and commands. The argument names the client:
- * {@code official} or {@code fabric8}.
+ * Shared by the adapters of this folder: the messages of docs/adapter-protocol.md, and commands. The argument is the
+ * client: {@code official} or {@code fabric8}.
  */
 public final class Adapter {
     /** A library behind the protocol. */
@@ -27,7 +27,7 @@ public final class Adapter {
         /** Starts an informer. */
         void follow(JsonObject start) throws Exception;
 
-        /** What its cache has, as lines print it. */
+        /** Lists the cache, as messages print it. */
         List<Map<String, Object>> items();
     }
 
@@ -38,7 +38,7 @@ public final class Adapter {
     private static int credit = -1;
 
     private static final Set<String> DELIVERED = new HashSet<>();
-    /** The objects of the first set, once the library says that it has them; null: not yet. */
+    /** The objects of the first set, once the library reports them as complete; null: not yet. */
     private static List<String> first;
 
     private static boolean synced;
@@ -47,7 +47,7 @@ public final class Adapter {
 
     public static void main(String[] arguments) throws Exception {
         boolean official = arguments.length == 1 && arguments[0].equals("official");
-        // Libraries that print do so elsewhere.
+        // Libraries may print: their output goes to standard error.
         System.setOut(System.err);
         Client client = official ? new Official() : new Fabric8();
         String repository = "https://github.com/" + (official ? "kubernetes-client/java" : "fabric8io/kubernetes-client");
@@ -71,7 +71,7 @@ public final class Adapter {
         Runtime.getRuntime().halt(0);
     }
 
-    /** The version of a library, which its package has with it. */
+    /** Returns the version of a library, from its package. */
     private static String version(String artifact) throws IOException {
         try (InputStream file = Adapter.class.getResourceAsStream("/META-INF/maven/" + artifact + "/pom.properties")) {
             Properties properties = new Properties();
@@ -142,7 +142,7 @@ public final class Adapter {
         }
     }
 
-    /** Prints an event about an object, once the consumer is not paused. */
+    /** Prints an event about an object, after any pause of the consumer. */
     static void emitObject(String event, Map<String, Object> identity) {
         synchronized (CONSUMER) {
             if (!awaitConsumer()) {
@@ -158,7 +158,7 @@ public final class Adapter {
         }
     }
 
-    /** Waits until the consumer is not paused; false: the thread has to end. */
+    /** Waits until the consumer is not paused; false: the thread must end. */
     private static boolean awaitConsumer() {
         while (credit == 0) {
             try {
@@ -181,7 +181,7 @@ public final class Adapter {
         emit("error", keys);
     }
 
-    /** Key, UID and version of an object, each left out where it has none. */
+    /** Key, UID and version of an object; absent ones are omitted. */
     static Map<String, Object> identity(String namespace, String name, String uid, String version) {
         Map<String, Object> keys = new LinkedHashMap<>();
         String[] words = {"ns", namespace, "name", name, "uid", uid, "rv", version};
@@ -190,7 +190,7 @@ public final class Adapter {
                 keys.put(words[word], words[word + 1]);
             }
         }
-        // Without one of these, an object has to be printed whole.
+        // Without UID or version the whole object is printed.
         return uid != null && version != null ? keys : whole(namespace, name, uid, version);
     }
 

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The informer of the official client, with calls of the generated API as its example has them. An informer over
+ * The informer of the official client, with calls of the generated API, as in its example. An informer over
  * DynamicKubernetesApi fails at the first object of a list, which has no kind (27.0.0).
  */
 final class Official implements Adapter.Client {

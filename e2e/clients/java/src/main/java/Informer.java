@@ -3,43 +3,43 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
 
-/** fabric8's informer over the ConfigMaps of all namespaces. Speaks the lines that e2e/src/client.rs describes. */
+/** fabric8's informer over the ConfigMaps of all namespaces. Prints the lines described in e2e/src/client.rs. */
 public final class Informer {
     public static void main(String[] arguments) throws Exception {
         try (KubernetesClient client = new KubernetesClientBuilder().build()) {
-            client.configMaps().inAnyNamespace().inform(new Telling());
-            say("synced", "");
-            // It ends with its standard input.
+            client.configMaps().inAnyNamespace().inform(new Printing());
+            print("synced", "");
+            // Exits at the end of its standard input.
             while (System.in.read() >= 0) {
             }
         }
     }
 
-    private static final class Telling implements ResourceEventHandler<ConfigMap> {
+    private static final class Printing implements ResourceEventHandler<ConfigMap> {
         @Override
         public void onAdd(ConfigMap object) {
-            sayObject("added", object);
+            printObject("added", object);
         }
 
         @Override
         public void onUpdate(ConfigMap before, ConfigMap object) {
-            sayObject("updated", object);
+            printObject("updated", object);
         }
 
         @Override
         public void onDelete(ConfigMap object, boolean lastStateUnknown) {
-            sayObject("deleted", object);
+            printObject("deleted", object);
         }
     }
 
     /** Names and values of the tests need no escaping. */
-    private static void sayObject(String event, ConfigMap object) {
+    private static void printObject(String event, ConfigMap object) {
         String name = object.getMetadata().getName();
         String value = object.getMetadata().getLabels().getOrDefault("v", "");
-        say(event, ",\"name\":\"" + name + "\",\"value\":\"" + value + "\"");
+        print(event, ",\"name\":\"" + name + "\",\"value\":\"" + value + "\"");
     }
 
-    private static synchronized void say(String event, String fields) {
+    private static synchronized void print(String event, String fields) {
         System.out.println("{\"event\":\"" + event + "\"" + fields + "}");
         System.out.flush();
     }
