@@ -14,7 +14,7 @@ use kube_runtime::reflector::{self, Store};
 use kube_runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 
-/// Stands for your controller: follows ConfigMaps into a store.
+/// Represents your controller: follows ConfigMaps into a store.
 struct Follower {
     store: Store<ConfigMap>,
     events: BoxStream<'static, watcher::Result<watcher::Event<ConfigMap>>>,
