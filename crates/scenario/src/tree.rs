@@ -141,7 +141,7 @@ pub(crate) fn read(text: &str) -> (Option<Node>, Vec<Problem>) {
                 builder.problems.push(
                     Problem::new(Code::NotYaml, span, message)
                         .label("reading stopped here")
-                        .hint("mend this first: what follows could not be looked at"),
+                        .hint("fix this first: the rest of the file was not checked"),
                 );
                 return (None, builder.problems);
             }

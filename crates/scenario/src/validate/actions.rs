@@ -83,7 +83,7 @@ impl Validator<'_> {
                         format!("`{word}` has no version to give a name to"),
                     )
                     .label("does not belong here")
-                    .hint("`as` stands beside `apply`, `delete`, `relabel` and `bookmark`, or in a step"),
+                    .hint("`as` belongs next to `apply`, `delete`, `relabel` and `bookmark`, or in a step"),
                 ),
             }
         }

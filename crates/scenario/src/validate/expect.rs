@@ -100,9 +100,13 @@ impl Validator<'_> {
             (Some(alternatives), None) => {
                 if let Some((word, span)) = own.given().first() {
                     self.problem(
-                        Problem::new(Code::Conflict, *span, format!("`{word}` stands beside `any_of`"))
-                            .label("belongs into `any_of`")
-                            .hint("make it one of the alternatives"),
+                        Problem::new(
+                            Code::Conflict,
+                            *span,
+                            format!("both `{word}` and `any_of` are given"),
+                        )
+                        .label("belongs into `any_of`")
+                        .hint("make it one of the alternatives"),
                     );
                     return None;
                 }
@@ -112,9 +116,13 @@ impl Validator<'_> {
                 let other = alternatives.as_ref().map(|any_of| ("any_of", any_of.span));
                 if let Some((word, span)) = other.or_else(|| own.given().first().copied()) {
                     self.problem(
-                        Problem::new(Code::Conflict, span, format!("`{word}` stands beside `resume`"))
-                            .label("needs a separate entry")
-                            .hint("a `resume` is a watch from that version, or a relist"),
+                        Problem::new(
+                            Code::Conflict,
+                            span,
+                            format!("both `{word}` and `resume` are given"),
+                        )
+                        .label("needs a separate entry")
+                        .hint("a `resume` is a watch from that version, or a relist"),
                     );
                     return None;
                 }

@@ -129,7 +129,7 @@ impl Validator<'_> {
                 Problem::new(
                     Code::BadForm,
                     name.span,
-                    format!("a step is meant by its bare name, not by `{}`", name.value),
+                    format!("write the bare name of a step, not `{}`", name.value),
                 )
                 .label("no `$` here")
                 .hint(format!("write `{word}`")),

@@ -92,7 +92,7 @@ pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>, served: &Catalo
             actions.extend(v.action(&mut world, &mut reach, own, whole, answer, &mut progress));
         }
         (Some(_), Some((word, span))) => v.problem(
-            Problem::new(Code::Conflict, *span, format!("`{word}` stands beside `do`"))
+            Problem::new(Code::Conflict, *span, format!("both `{word}` and `do` are given"))
                 .label("belongs into `do`")
                 .hint("an action stands either in the rule itself or in its `do`"),
         ),

@@ -66,9 +66,9 @@ impl Validator<'_> {
         match (keys.actions, alone.first()) {
             (Some(actions), Some((word, span))) => {
                 self.problem(
-                    Problem::new(Code::Conflict, *span, format!("`{word}` stands beside `do`"))
+                    Problem::new(Code::Conflict, *span, format!("both `{word}` and `do` are given"))
                         .label("belongs into `do`")
-                        .hint("an action stands either in the step itself or in its `do`"),
+                        .hint("put actions either in the step itself or in its `do`"),
                 );
                 items.extend(
                     actions
