@@ -39,7 +39,7 @@ impl From<serde_saphyr::Error> for Unreadable {
             .map(|at| (at.line() as usize, at.column() as usize));
         let text = error.without_snippet().to_string();
         Self {
-            // The first line says what is wrong.
+            // The first line has the message.
             message: text.lines().next().unwrap_or_default().to_owned(),
             place,
         }

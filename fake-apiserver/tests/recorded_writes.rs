@@ -156,7 +156,7 @@ impl World {
         self.answers.get(&stream).cloned().unwrap_or_default()
     }
 
-    /// Sends what must succeed; gives the version it tells of.
+    /// Sends a request that must succeed; returns the resourceVersion of its response.
     fn expect(&mut self, method: &str, target: &str, body: &str) -> String {
         let stream = self.send(method, target, None, body);
         let answer = self.answer(stream);

@@ -1,5 +1,5 @@
-//! Reviews of tokens and rules, which no recording can hold: every server knows other tokens, and a real one names its
-//! rules in an order of its own. The rest is compared by the crate `fidelity`.
+//! Reviews of tokens and rules, which no recording can hold: every server knows other tokens, and a real one returns its
+//! rules in another order. The rest is compared by the crate `fidelity`.
 
 mod support;
 
@@ -119,7 +119,7 @@ fn self_subject_reviews_return_the_user(
 #[rstest]
 #[case::full(true, "full", (3, 3), "*")]
 #[case::poor(true, "poor", (2, 2), "/version/")]
-#[case::whoever_comes(false, "", (1, 1), "*")]
+#[case::any_user(false, "", (1, 1), "*")]
 fn what_they_may_do(
     #[case] knows_tokens: bool,
     #[case] token: &str,

@@ -1,5 +1,5 @@
-//! Clients that do not read what they asked for: the server makes no more for them than it may hold, ends a watch that
-//! falls too far behind, and goes on where it stopped with whoever reads again.
+//! Clients that do not read their responses: the server buffers a bounded amount, ends a watch that falls too far
+//! behind, and continues where it stopped when the client reads again.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

@@ -1,5 +1,5 @@
-//! Whoever stores an object that a real server would act on and the fake does not is warned. No recording can hold this:
-//! no real server sends these warnings, and comparisons leave them out.
+//! Warnings about stored objects that a real server would act on and the fake does not evaluate. No recording has them:
+//! real servers send no such warnings, and comparisons leave them out.
 
 mod support;
 

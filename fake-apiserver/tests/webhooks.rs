@@ -29,7 +29,7 @@ const HOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 const VALIDATING: &str = "validatingwebhookconfigurations";
 const MUTATING: &str = "mutatingwebhookconfigurations";
 
-/// What a webhook does with the request of a review; the path says which one it is.
+/// What a webhook does with the request of a review; the path selects one.
 type Decide = fn(&str, &Value) -> Answer;
 
 enum Answer {

@@ -1,6 +1,6 @@
 //! `fidelity record` writes transcripts of a server; `fidelity compare` plays the same probes against another one and
 //! shows the differences.
-#![expect(clippy::disallowed_methods, reason = "only says how long it took")]
+#![expect(clippy::disallowed_methods, reason = "only prints the duration")]
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -99,7 +99,7 @@ pub fn write(outcomes: &[Outcome]) -> String {
         page.push_str("Nothing.\n");
     } else {
         page.push_str(
-            "To be mended. The first line that differs on the newest version is shown, as the real server wrote it and\n\
+            "To be fixed. The first line that differs on the newest version is shown, as the real server wrote it and\n\
              as the fake did; `cargo xtask fidelity --only ID` shows all.\n",
         );
     }

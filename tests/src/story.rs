@@ -23,7 +23,7 @@ pub fn story(records: &[Record]) -> String {
                 Lane::Answer(stream.0),
                 format!("{} {}", verb.word(), asked(query, &mut tokens)),
             ),
-            What::Goaway { .. } => (Lane::Script, "the connection takes no more requests".to_owned()),
+            What::Goaway { .. } => (Lane::Script, "the connection accepts no more requests".to_owned()),
             What::Refused => (Lane::Script, "a connection is refused".to_owned()),
             What::Head {
                 stream,

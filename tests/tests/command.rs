@@ -291,7 +291,7 @@ fn tokens_that_cannot_work_are_refused(#[case] arguments: &[&str], #[case] log: 
 // ---- A command under test
 
 #[test]
-fn a_command_may_print_what_it_likes() {
+fn a_command_may_print_anything() {
     let script =
         r"printf '\377\376\033[2Jx\n'; head -c 100000 /dev/zero | tr '\0' y; echo; echo after; exit 3";
     let ended = program("fake-apiserver")

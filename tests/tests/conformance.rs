@@ -158,7 +158,7 @@ fn is_by_chance(test: &Value) -> bool {
     3,
     "printed more than 16 MiB that are no messages, first: y"
 )]
-#[case::says_nothing_but_json(
+#[case::prints_only_json(
     "hello; read start || exit 0; echo '{}'; cat >/dev/null",
     3,
     "the line has no `ev`"

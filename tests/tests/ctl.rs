@@ -182,7 +182,7 @@ fn a_rule_matches_a_verb_a_name_and_a_subresource() {
 }
 
 #[test]
-fn what_is_done_at_once_reaches_the_watches_that_are_meant() {
+fn actions_at_once_reach_the_matching_watches() {
     let serving = Serving::start(&[]);
     let mut events =
         serving.watch("/api/v1/configmaps?watch=1&resourceVersion=1004&allowWatchBookmarks=true");

@@ -168,7 +168,7 @@ fn every_invariant_is_broken_by_a_mistake() {
 
 /// Requirements that no mutant breaks may be broken by other clients.
 #[test]
-fn every_requirement_can_be_broken_or_says_why_not() {
+fn every_requirement_can_be_broken_or_has_a_reason() {
     let known = repository::known_failures(KubeRuntime.name());
     let of_the_world = parallel::map(&known.entries, |known| {
         let plan = Plan {

@@ -21,7 +21,7 @@ use watcher::{Config, Event, watcher};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = ClientConfig::infer().await?;
-    // The watcher retries by itself, and says so.
+    // The watcher retries, and reports the error.
     config.default_retry = false;
     let maps: Api<ConfigMap> = Api::all(Client::try_from(config)?);
     let mut events = std::pin::pin!(watcher(maps, Config::default()));

@@ -90,7 +90,7 @@ fn a_concurrent_subscriber_neither_misses_nor_repeats_changes() {
     });
 }
 
-/// Snapshots of `relists`: names with versions. `b` changes, `c` takes the place of `a`, and then nothing is left.
+/// Snapshots of `relists`: names with versions. `b` changes, `c` replaces `a`, then all are gone.
 const SNAPSHOTS: [&[(&str, u32)]; 4] = [&[], &[("a", 1), ("b", 1)], &[("b", 2), ("c", 2)], &[]];
 
 /// Relists from one snapshot to the next. One is begun twice: what was listed before is abandoned.

@@ -111,7 +111,7 @@ fn label(object: &ConfigMap) -> String {
 enum Change {
     Added(Seen),
     Modified(Seen, Seen),
-    /// The flag says whether it was inferred.
+    /// The flag: whether it was inferred.
     Deleted(Seen, bool),
 }
 

@@ -118,7 +118,7 @@ fn kubeconfig(kubeconfig: &Kubeconfig) -> Finding {
             url, is_local: false, ..
         } => warn(
             "kubeconfig",
-            format!("clients without a kubeconfig of their own reach {url}, which is not on this machine"),
+            format!("clients without another kubeconfig reach {url}, which is not on this machine"),
             serve.to_owned(),
         ),
         Kubeconfig::Leads {

@@ -51,7 +51,7 @@ async fn over(near: &mut Pipe, edge: &Edge) -> (u64, Vec<u8>) {
 }
 
 #[rstest]
-#[case::says_nothing("", 90)]
+#[case::sends_nothing("", 90)]
 #[case::stops_in_the_request_line("GET /x HT", 32)]
 #[case::stops_in_the_headers("GET /x HTTP/1.1\r\nHost: x\r\nA: ", 32)]
 #[case::stops_in_the_preface("PRI * HT", 90)]
@@ -147,7 +147,7 @@ fn a_head_is_bounded(#[case] value: usize, #[case] count: usize, #[case] begins:
 #[rstest]
 #[case::an_idle_one_makes_room("", true)]
 #[case::one_with_a_request_stays("GET /x HTTP/1.1\r\nHost: x\r\n\r\n", false)]
-fn one_connection_too_many_takes_the_place_of_an_idle_one(#[case] asked: &str, #[case] makes_room: bool) {
+fn a_connection_above_the_limit_replaces_an_idle_one(#[case] asked: &str, #[case] makes_room: bool) {
     runtime(false).block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -201,7 +201,7 @@ fn every_ending_looks_alike_over_pipe_and_socket_and_in_process(
 #[rstest]
 #[case::chunked(None)]
 #[case::of_a_known_length(Some(5))]
-fn every_piece_is_a_write_of_its_own(#[case] length: Option<u64>) {
+fn every_piece_is_a_separate_write(#[case] length: Option<u64>) {
     // The second piece begins inside a character, so a client must not decode piece by piece.
     let pieces = vec![Head(length), Data(b"sn\xc3"), Data(b"\xb6w"), End(WHOLE)];
     let core = Scripted {

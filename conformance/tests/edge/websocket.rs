@@ -34,7 +34,7 @@ fn connected(core: Scripted) -> (Pipe, Edge) {
     &[Data(b"one\ntwo\nth"), Data(b"ree\nfour\n"), End(Ending::Eof)],
     b"\x81\x04one\n\x81\x04two\n\x01\x02th\x80\x04ree\n\x81\x05four\n\x88\x02\x03\xe8"
 )]
-#[case::a_break_without_a_word(&[Data(b"one\n"), End(Ending::Fin)], b"\x81\x04one\n")]
+#[case::a_close_without_a_frame(&[Data(b"one\n"), End(Ending::Fin)], b"\x81\x04one\n")]
 #[case::a_stall_and_a_close_of_the_connection(&[Data(b"one\n"), End(Ending::Stall), Close], b"\x81\x04one\n")]
 fn events_are_text_messages(#[case] pieces: &[Out], #[case] expected: &[u8]) {
     let mut all = vec![HeadOf(101)];

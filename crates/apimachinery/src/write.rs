@@ -20,7 +20,7 @@ pub enum Subresource {
     Status,
     /// `finalize` of a namespace: writes its finalizers.
     Finalize,
-    /// `scale`: the desired replicas. Its bodies have a kind of their own.
+    /// `scale`: the desired replicas. Its bodies have another kind.
     Scale,
     /// `ephemeralcontainers` of a pod.
     EphemeralContainers,

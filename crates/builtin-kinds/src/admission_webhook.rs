@@ -182,7 +182,7 @@ impl Hook {
         })
     }
 
-    /// Reads what came of a call to `url` with the review of this uid.
+    /// Reads the result of a call to `url` with the review of this uid.
     ///
     /// # Errors
     /// The refusal of the webhook; 500 if the call failed and that counts.

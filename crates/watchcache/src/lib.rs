@@ -49,7 +49,7 @@
 //! storage.put(now, words, |_| word("en/list", "a state"));
 //! storage.put(now, words, |_| word("en/watch", "a stream of changes"));
 //!
-//! // LIST in pages of one. The second page shows the revision of the first, whatever is written in between.
+//! // LIST in pages of one. The second page shows the revision of the first, despite writes in between.
 //! let read = Read { resource: words, replica: Replica::FIRST, arrived: now };
 //! let one = ListOptions { limit: Some(1), ..ListOptions::default() };
 //! let Answer::Found(first) = storage.list(now, read, &one, &any) else { panic!() };

@@ -1,6 +1,6 @@
 //! Operations on the store and on watch caches from outside: compaction, restart, freeze, lag, and restore from a backup.
 //!
-//! It knows nothing of who requests them.
+//! It must not know who requests them.
 
 use std::time::Duration;
 

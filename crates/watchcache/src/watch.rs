@@ -153,7 +153,7 @@ enum State<O> {
         until: Duration,
         marked: bool,
     },
-    /// Sends the initial objects; the flag says whether a marker ends them.
+    /// Sends the initial objects; the flag: whether a marker ends them.
     Initial {
         objects: VecDeque<Arc<O>>,
         marked: bool,

@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn failures_are_expected_unexpected_stale_or_missing() {
-        let known = [expected(false, &["known", "mended", "renamed"])];
-        let mut outcomes = ran(&["fine", "mended"], &["known", "new"]);
+        let known = [expected(false, &["known", "fixed", "renamed"])];
+        let mut outcomes = ran(&["fine", "fixed"], &["known", "new"]);
         outcomes.insert("racy".to_owned(), Outcome::PassedAgain);
         let verdict = judge(&outcomes, &known, &names(&["fine", "unrun"]), Against::Fake);
         let wanted = Verdict {
@@ -138,7 +138,7 @@ mod tests {
             of: 6,
             again: names(&["racy"]),
             unexpected: vec![("new".to_owned(), "why".to_owned())],
-            stale: names(&["mended", "renamed"]),
+            stale: names(&["fixed", "renamed"]),
             missing: names(&["unrun"]),
         };
         assert_eq!(verdict, wanted);

@@ -15,7 +15,7 @@ fn open_streams(server: &Server) -> String {
     let status = server.ctl(&["status"]);
     let words: Vec<&str> = status.split(", ").collect();
     let streams = words.iter().find(|word| word.ends_with("open streams"));
-    (*streams.expect("it says so")).to_owned()
+    (*streams.expect("`ctl status` prints open streams")).to_owned()
 }
 
 #[rstest]

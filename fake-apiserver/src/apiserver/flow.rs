@@ -23,7 +23,7 @@ pub(crate) trait Observer {
 }
 
 impl ApiServer {
-    /// Compacts if the schedule says so.
+    /// Compacts if the schedule requires it.
     pub(crate) fn compact_in_time(&mut self, now: Duration) {
         if let Some(compaction) = &self.compaction
             && now >= compaction.poll_timeout()

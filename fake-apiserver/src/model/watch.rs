@@ -157,7 +157,7 @@ impl WatchSession {
         }
     }
 
-    /// Reads ahead, so that [`Model::take_need`] says which conversions the next lines need.
+    /// Reads ahead, so that [`Model::take_need`] returns the conversions that the next lines need.
     ///
     /// False: they need none.
     pub(crate) fn read_ahead(&self, model: &Model, now: Duration) -> bool {

@@ -83,7 +83,7 @@ fn apply(name: &str) -> Report {
     })
 }
 
-/// Hands in `l` LIST, `p` page, `q` the same page again, `w` WATCH, `s` streaming list; says which met the step.
+/// Hands in `l` LIST, `p` page, `q` the same page again, `w` WATCH, `s` streaming list; returns the one that met the step.
 fn ask(script: &mut Script, requests: &str) -> String {
     let mut token = 0;
     requests

@@ -264,7 +264,7 @@ impl Goal {
         since.map(|since| since.max(done) + settle)
     }
 
-    /// Is the client one watch or one list, which is over when it says so?
+    /// Whether the client is one watch or one list, which ends with the client's report.
     fn ends_by_itself(&self) -> bool {
         match self.scenario.client.contract {
             Contract::Informer => false,

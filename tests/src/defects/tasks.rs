@@ -191,10 +191,10 @@ pub(super) mod ours {
             let events = futures::stream::iter(events.map(Ok::<_, Error>));
             let (_store, writer) = reflector::store();
             let deltas: Vec<_> = events.deltas(writer).collect().await;
-            let is_told = deltas
+            let is_reported = deltas
                 .iter()
                 .any(|delta| matches!(delta, Ok(Delta::Deleted { inferred: true, .. })));
-            if is_told {
+            if is_reported {
                 Ok(())
             } else {
                 Err("it is not reported".to_owned())

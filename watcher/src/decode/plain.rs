@@ -1,5 +1,5 @@
 //! Deserializes JSON like `serde_json`, but faster and with less memory: it handles the JSON that apiservers write
-//! and falls back to `serde_json` for everything else. Knows nothing about Kubernetes objects.
+//! and falls back to `serde_json` for everything else. It must not know Kubernetes objects.
 //!
 //! It never rejects input: anything it cannot read, invalid or merely rare, is parsed again by `serde_json`, whose
 //! result and errors count. The only property to verify is that whatever it reads, `serde_json` reads identically;

@@ -85,7 +85,7 @@ impl<O> Machine<O> {
             longest,
             silent_at: self.clock.listened(now).after(idle),
             opened: None,
-            // Time before the response head says nothing about the server: it may be the network or a queue.
+            // Time before the response head is not the server's: it may be the network or a queue.
             marker_due: Listened::NEVER,
             marker_due_latest: Listened::NEVER,
             initial: Initial::Held(Vec::new()),

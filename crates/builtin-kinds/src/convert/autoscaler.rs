@@ -1,5 +1,5 @@
 //! Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2. v1 keeps fields it does not have in annotations, in
-//! formats of their own.
+//! separate formats.
 //!
 //! Source: kubernetes `pkg/apis/autoscaling/v1/conversion.go`, `pkg/apis/autoscaling/annotations.go`.
 

@@ -564,7 +564,7 @@ fn an_excused_invariant_is_not_reported() {
     let mut scenario = scenario();
     scenario.expect.excused = vec![Excuse {
         invariant: "INV-01".to_owned(),
-        because: "the sample says so".to_owned(),
+        because: "reason of the sample".to_owned(),
         at: Place::default(),
     }];
     assert_eq!(violated(&scenario, &Trace::new(&records)), []);

@@ -85,7 +85,7 @@ func run(ctx context.Context, kubeconfig string) error {
 	return nil
 }
 
-// gone reports that a later event of the pod says what this one is too late for.
+// gone reports whether a later event of the pod makes this one obsolete.
 func gone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }

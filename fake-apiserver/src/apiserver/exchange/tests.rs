@@ -292,7 +292,7 @@ fn rules_hold_for_the_events_to_come(#[case] rules: &[RuleAction], #[case] expec
 #[case::plain_ones_are_not_the_marker(Some(RuleAction::EndMarker(None)), None, "sent")]
 #[case::none_at_all(Some(RuleAction::NoBookmarks), None, "")]
 #[case::not_even_the_marker(Some(RuleAction::NoBookmarks), Some("true"), "")]
-fn bookmarks_obey_rules_of_their_own(
+fn bookmarks_obey_separate_rules(
     #[case] rule: Option<RuleAction>,
     #[case] initial_events_end: Option<&str>,
     #[case] expected: &str,

@@ -359,7 +359,7 @@ fn shorten_grace(spec: &mut Value) {
     }
 }
 
-/// A pod stays for five minutes on a node that is not ready, unless it says otherwise.
+/// A pod stays for five minutes on a node that is not ready, unless it has other tolerations.
 fn tolerate_for_a_while(spec: &mut Value) {
     let tolerated = spec["tolerations"].as_array().cloned().unwrap_or_default();
     let mut all = tolerated.clone();

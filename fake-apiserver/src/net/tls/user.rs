@@ -1,4 +1,4 @@
-//! Whom a verified client certificate names. It trusts that the certificate was verified, and says nothing of rights.
+//! User named by a verified client certificate. It relies on the verification, and decides no permissions.
 
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
