@@ -30,7 +30,7 @@ use crate::status::{Status, time};
 /// let overload = Rule::on(List::of("pods")).times(3).respond(Status::service_unavailable());
 /// // Every watch is reset after two events.
 /// let flaky = Rule::on(Watch::of("pods")).always().cut_after(2, Ending::Rst);
-/// Another client writes first: a real conflict.
+/// // Another client writes first: a real conflict.
 /// let conflict = Rule::on(Update::of("configmaps").named("a"))
 ///     .apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {by: somebody else}}");
 /// # let _ = (expired, overload, flaky, conflict, Duration::ZERO);
