@@ -83,7 +83,7 @@ impl Core for OneRelist {
                     },
                 );
             }
-            Input::Request { stream, request, .. } if request.query.contains("watch=true") => {
+            Input::Request { stream, request, .. } if request.query.as_str().contains("watch=true") => {
                 let event = OBJECT.replace("RV", "11");
                 if self.lists == 1 {
                     let lines = format!("{{\"type\":\"MODIFIED\",\"object\":{event}}}\n{EXPIRED}\n");
