@@ -39,21 +39,21 @@ impl Http for InProcess {
     }
 }
 
-/// Runs `play` with a client of a server with these pieces, drops the client, and returns what the server was told.
-fn heard(pieces: &[Out], play: impl AsyncFnOnce(&InProcess, &Edge)) -> Vec<String> {
-    heard_over(Protocol::Http1, ListenerLimits::default(), pieces, play)
+/// Runs `play` with a client of a server with these pieces, drops the client, and returns the inputs of the server.
+fn inputs_of(pieces: &[Out], play: impl AsyncFnOnce(&InProcess, &Edge)) -> Vec<String> {
+    inputs_over(Protocol::Http1, ListenerLimits::default(), pieces, play)
 }
 
-fn heard_over(
+fn inputs_over(
     protocol: Protocol,
     limits: ListenerLimits,
     pieces: &[Out],
     play: impl AsyncFnOnce(&InProcess, &Edge),
 ) -> Vec<String> {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let inputs = Arc::<Mutex<Vec<String>>>::default();
     let core = Scripted {
         pieces: pieces.to_vec(),
-        heard: heard.clone(),
+        inputs: inputs.clone(),
         ..Scripted::default()
     };
     runtime(true).block_on(async {
@@ -63,7 +63,7 @@ fn heard_over(
         drop(http);
         edge.deserted().await;
     });
-    Arc::try_unwrap(heard).unwrap().into_inner().unwrap()
+    Arc::try_unwrap(inputs).unwrap().into_inner().unwrap()
 }
 
 async fn twice(http: &InProcess, _: &Edge) {
@@ -75,7 +75,7 @@ async fn twice(http: &InProcess, _: &Edge) {
 #[test]
 fn a_connection_is_used_again() {
     assert_eq!(
-        heard(&[Head(None), Data(b"one\n"), End(WHOLE)], twice),
+        inputs_of(&[Head(None), Data(b"one\n"), End(WHOLE)], twice),
         [
             "connected 1",
             "request 1 on 1: /x?",
@@ -90,7 +90,7 @@ fn a_connection_is_used_again() {
 #[case::close(&[Head(None), End(WHOLE), Close])]
 fn a_connection_that_the_server_closes_is_not_used_again(#[case] pieces: &[Out]) {
     assert_eq!(
-        heard(pieces, twice),
+        inputs_of(pieces, twice),
         [
             "connected 1",
             "request 1 on 1: /x?",
@@ -104,25 +104,25 @@ fn a_connection_that_the_server_closes_is_not_used_again(#[case] pieces: &[Out])
 
 #[test]
 fn a_request_on_a_connection_that_is_being_closed_is_sent_again() {
-    let heard = heard(&[Head(Some(0)), End(WHOLE), Close], async |http, _| {
+    let inputs = inputs_of(&[Head(Some(0)), End(WHOLE), Close], async |http, _| {
         // Nothing runs between the two: the connection is still to learn that it is closed.
         let first = http.get("/1").await.unwrap();
         assert!(first.into_body().frame().await.is_none());
         assert_eq!(look(http, "/2", Duration::from_secs(1)).await.1, "eof");
     });
-    let requests: Vec<&String> = heard.iter().filter(|line| line.starts_with("request")).collect();
+    let requests: Vec<&String> = inputs.iter().filter(|line| line.starts_with("request")).collect();
     assert_eq!(requests, ["request 1 on 1: /1?", "request 2 on 2: /2?"]);
 }
 
 #[test]
 fn two_requests_at_a_time_take_two_connections() {
-    let heard = heard(&[Head(None), Data(b"one\n")], async |http, edge| {
+    let inputs = inputs_of(&[Head(None), Data(b"one\n")], async |http, edge| {
         let open = [http.get("/1").await.unwrap(), http.get("/2").await.unwrap()];
         assert_eq!(edge.connections(), 2);
         drop(open);
     });
     assert_eq!(
-        heard,
+        inputs,
         [
             "connected 1",
             "request 1 on 1: /1?",
@@ -138,11 +138,11 @@ fn two_requests_at_a_time_take_two_connections() {
 
 #[test]
 fn a_response_given_up_before_its_head_is_reported() {
-    let heard = heard(&[], async |http, _| {
+    let inputs = inputs_of(&[], async |http, _| {
         assert_eq!(look(http, "/x", Duration::from_secs(1)).await.1, "silence");
     });
     assert_eq!(
-        heard,
+        inputs,
         [
             "connected 1",
             "request 1 on 1: /x?",
@@ -156,11 +156,11 @@ fn a_response_given_up_before_its_head_is_reported() {
 #[case::fin(Ending::Fin)]
 #[case::rst(Ending::Rst)]
 fn a_connection_ended_by_the_server_is_reported(#[case] how: Ending) {
-    let heard = heard(&[Head(None), End(how)], async |http, _| {
+    let inputs = inputs_of(&[Head(None), End(how)], async |http, _| {
         look(http, "/x", Duration::from_secs(1)).await;
     });
     assert_eq!(
-        heard,
+        inputs,
         ["connected 1", "request 1 on 1: /x?", "disconnected 1 by Server"]
     );
 }
@@ -168,13 +168,13 @@ fn a_connection_ended_by_the_server_is_reported(#[case] how: Ending) {
 #[test]
 fn an_idle_connection_is_closed_by_the_server() {
     let idle = ListenerLimits::default().idle;
-    let heard = heard(&[Head(None), End(WHOLE)], async |http, edge| {
+    let inputs = inputs_of(&[Head(None), End(WHOLE)], async |http, edge| {
         look(http, "/x", Duration::from_secs(1)).await;
         let open = tokio::time::timeout(idle - Duration::from_secs(1), edge.deserted()).await;
         assert!(open.is_err(), "it is closed too early");
         edge.deserted().await;
     });
-    assert_eq!(heard.last().unwrap(), "disconnected 1 by Server");
+    assert_eq!(inputs.last().unwrap(), "disconnected 1 by Server");
 }
 
 /// More than a connection holds in flight, in pieces.
@@ -183,20 +183,20 @@ const MUCH: [Out; 3] = [Head(None), Data(&[b'x'; 200 * 1024]), Data(&[b'x'; 200 
 #[test]
 fn a_client_that_reads_nothing_is_disconnected() {
     let patience = ListenerLimits::default().write;
-    let heard = heard(&MUCH, async |http, edge| {
+    let inputs = inputs_of(&MUCH, async |http, edge| {
         let response = http.get("/x").await.unwrap();
         let open = tokio::time::timeout(patience - Duration::from_secs(1), edge.deserted()).await;
         assert!(open.is_err(), "it is disconnected too early");
         edge.deserted().await;
         drop(response);
     });
-    assert_eq!(heard[2..], ["cut off 1", "disconnected 1 by Server"]);
+    assert_eq!(inputs[2..], ["cut off 1", "disconnected 1 by Server"]);
 }
 
 #[test]
 fn a_client_that_reads_slowly_is_not_disconnected() {
     let pieces = [&MUCH[..], &MUCH[1..], &[End(WHOLE)]].concat();
-    let heard = heard(&pieces, async |http, edge| {
+    let inputs = inputs_of(&pieces, async |http, edge| {
         let mut response = http.get("/x").await.unwrap();
         let pause = ListenerLimits::default().write - Duration::from_secs(1);
         for _ in 0..2 {
@@ -207,18 +207,18 @@ fn a_client_that_reads_slowly_is_not_disconnected() {
         let rest = response.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(rest.len(), 2 * 200 * 1024);
     });
-    assert_eq!(heard.last().unwrap(), "disconnected 1 by Client");
+    assert_eq!(inputs.last().unwrap(), "disconnected 1 by Client");
 }
 
 // ---- HTTP/2
 
-fn heard_over_http2(pieces: &[Out], play: impl AsyncFnOnce(&InProcess, &Edge)) -> Vec<String> {
-    heard_over(Protocol::Http2, ListenerLimits::default(), pieces, play)
+fn inputs_over_http2(pieces: &[Out], play: impl AsyncFnOnce(&InProcess, &Edge)) -> Vec<String> {
+    inputs_over(Protocol::Http2, ListenerLimits::default(), pieces, play)
 }
 
 #[test]
 fn requests_share_a_connection_of_http2() {
-    let heard = heard_over_http2(&[Head(None), Data(b"one\n")], async |http, edge| {
+    let inputs = inputs_over_http2(&[Head(None), Data(b"one\n")], async |http, edge| {
         let first = http.get("/1").await.unwrap();
         let second = http.get("/2").await.unwrap();
         assert_eq!(edge.connections(), 1);
@@ -232,7 +232,7 @@ fn requests_share_a_connection_of_http2() {
         drop(second);
     });
     assert_eq!(
-        heard,
+        inputs,
         [
             "connected 1",
             "request 1 on 1: /1?",
@@ -247,7 +247,7 @@ fn requests_share_a_connection_of_http2() {
 #[test]
 fn a_stream_that_is_reset_leaves_the_others_alone() {
     let reset = Ending::RstStream(Http2Error::InternalError);
-    let heard = heard_over_http2(&[Head(None), End(reset)], async |http, edge| {
+    let inputs = inputs_over_http2(&[Head(None), End(reset)], async |http, edge| {
         for path in ["/1", "/2"] {
             let request = Request::get(path).body(Bytes::new()).unwrap();
             let mut response = http.send(request).await.unwrap();
@@ -256,7 +256,7 @@ fn a_stream_that_is_reset_leaves_the_others_alone() {
         }
         assert_eq!(edge.connections(), 1);
     });
-    assert_eq!(heard.last().unwrap(), "disconnected 1 by Client");
+    assert_eq!(inputs.last().unwrap(), "disconnected 1 by Client");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn an_ending_of_the_connection_ends_every_stream() {
         &[End(Ending::Fin)],
     ]
     .concat();
-    let heard = heard_over(Protocol::Http2, limits, &pieces, async |http, edge| {
+    let inputs = inputs_over(Protocol::Http2, limits, &pieces, async |http, edge| {
         // More than the window: the first response does not reach its ending until it is read.
         let send = async |path| {
             let request = Request::get(path).body(Bytes::new()).unwrap();
@@ -284,13 +284,13 @@ fn an_ending_of_the_connection_ends_every_stream() {
         assert_eq!(first.collect().await.unwrap_err(), Broken::Closed);
         edge.deserted().await;
     });
-    assert_eq!(heard.last().unwrap(), "disconnected 1 by Server");
-    assert!(!heard.contains(&"abandoned 1".to_owned()), "{heard:?}");
+    assert_eq!(inputs.last().unwrap(), "disconnected 1 by Server");
+    assert!(!inputs.contains(&"abandoned 1".to_owned()), "{inputs:?}");
 }
 
 #[test]
 fn a_graceful_goaway_leaves_open_streams_alone() {
-    let heard = heard_over_http2(&[Head(None), Data(b"one\n"), Goaway], async |http, edge| {
+    let inputs = inputs_over_http2(&[Head(None), Data(b"one\n"), Goaway], async |http, edge| {
         let mut first = http.get("/1").await.unwrap();
         assert!(first.body_mut().frame().await.unwrap().is_ok());
         let second = http.get("/2").await.unwrap();
@@ -299,7 +299,7 @@ fn a_graceful_goaway_leaves_open_streams_alone() {
         assert!(more.is_err(), "it ended");
         drop((first, second));
     });
-    let requests: Vec<&String> = heard.iter().filter(|line| line.starts_with("request")).collect();
+    let requests: Vec<&String> = inputs.iter().filter(|line| line.starts_with("request")).collect();
     assert_eq!(requests, ["request 1 on 1: /1?", "request 2 on 2: /2?"]);
 }
 
@@ -310,7 +310,7 @@ fn a_request_beyond_the_limit_of_streams_waits() {
         ..ListenerLimits::default()
     };
     let pieces = [Head(None), Data(b"one\n")];
-    let heard = heard_over(Protocol::Http2, limits, &pieces, async |http, edge| {
+    let inputs = inputs_over(Protocol::Http2, limits, &pieces, async |http, edge| {
         let first = http.get("/1").await.unwrap();
         let second = tokio::time::timeout(Duration::from_secs(9), http.get("/2")).await;
         assert!(second.is_err(), "it is answered");
@@ -318,7 +318,7 @@ fn a_request_beyond_the_limit_of_streams_waits() {
         drop(first);
         drop(http.get("/3").await.unwrap());
     });
-    let requests: Vec<&String> = heard.iter().filter(|line| line.starts_with("request")).collect();
+    let requests: Vec<&String> = inputs.iter().filter(|line| line.starts_with("request")).collect();
     assert_eq!(
         requests,
         ["request 1 on 1: /1?", "request 2 on 1: /3?"],
