@@ -104,24 +104,25 @@ impl Catalog {
 
     /// Returns the kind of this group and plural, in the stored version.
     pub fn find(&self, group: &str, plural: &str) -> Option<&KindRef> {
+        // The plural first, here and below: few rows share it, and each request searches several times.
         let mut kinds = self.kinds.iter();
         kinds.find(|kind| {
             let shows = kind.shows.as_ref();
-            kind.group == group && kind.plural == plural && shows.is_none_or(|(of, _)| of != group)
+            kind.plural == plural && kind.group == group && shows.is_none_or(|(of, _)| of != group)
         })
     }
 
     /// Returns the kind of this group, version and plural.
     pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&KindRef> {
         let mut kinds = self.kinds.iter();
-        kinds.find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
+        kinds.find(|kind| kind.plural == plural && kind.group == group && kind.version == version)
     }
 
     /// Returns the kind by `apiVersion` and `kind` of an object.
     pub fn find_kind(&self, api_version: &str, kind: &str) -> Option<&KindRef> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let mut kinds = self.kinds.iter();
-        kinds.find(|known| known.group == group && known.version == version && known.kind == kind)
+        kinds.find(|known| known.kind == kind && known.group == group && known.version == version)
     }
 
     /// Returns whether this is a built-in group.

@@ -75,7 +75,7 @@ enum Chore {
     /// Needs Go and takes minutes.
     Suites(suites::Arguments),
     /// Play random scenarios in an optimized build and shrink each failure to a file.
-    Sweep(sweep::Arguments),
+    Sweep(sweep_command::Arguments),
     /// Check that memory stays flat under a mixed load.
     Soak(served::Soak),
     /// Run benchmarks.

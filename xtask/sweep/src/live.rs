@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use sweep::parity::{self, Parity, Plan};
 
-use super::{Chosen, FLAGGED, NOTHING_PLAYED, Played, Span, differing, out, processors, progress, say};
+use super::{
+    Chosen, FLAGGED, NOTHING_PLAYED, Played, Span, differing, out, print_line, processors, progress,
+};
 
 /// Runs over sockets at the same time, per processor: most of them wait.
 const JOBS_PER_PROCESSOR: usize = 4;
@@ -43,7 +45,7 @@ pub(super) fn compare(options: &Live) -> Result<u8, String> {
         longest: options.longest.0,
         jobs: options.jobs.unwrap_or_else(|| processors() * JOBS_PER_PROCESSOR),
     };
-    say(&format!(
+    print_line(&format!(
         "sweep live: {} short seeds from {}, profile {}, client {}, generator {}, {} at a time",
         options.seeds,
         options.played.first,

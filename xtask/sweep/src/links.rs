@@ -2,7 +2,7 @@
 
 use sweep::links::{self, Compared, Plan};
 
-use super::{Chosen, FLAGGED, NOTHING_PLAYED, Played, differing, out, processors, progress, say};
+use super::{Chosen, FLAGGED, NOTHING_PLAYED, Played, differing, out, print_line, processors, progress};
 
 #[derive(clap::Args)]
 pub(super) struct Links {
@@ -27,7 +27,7 @@ pub(super) fn compare(options: &Links) -> Result<u8, String> {
         seeds: options.seeds,
         jobs: options.jobs.unwrap_or_else(processors),
     };
-    say(&format!(
+    print_line(&format!(
         "sweep links: {} seeds from {}, profile {}, client {}, generator {}, {} threads",
         options.seeds,
         options.played.first,

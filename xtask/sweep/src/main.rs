@@ -1,0 +1,30 @@
+//! The sweep as a program of its own: what `cargo xtask sweep` builds optimized, and the entry point of its container image.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Play random scenarios and shrink each failure to a file.
+#[derive(Parser)]
+#[command(name = "sweep", version, disable_help_subcommand = true)]
+struct Line {
+    #[command(flatten)]
+    arguments: sweep_command::Arguments,
+}
+
+fn main() -> ExitCode {
+    xtask::log_to_stderr();
+    sweep_command::run(&Line::parse().arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Line::command().debug_assert();
+    }
+}
