@@ -1,8 +1,8 @@
-//! Ends a run that takes too much real time: a client that keeps the runtime busy in a task of its own, so that virtual
-//! time stands still and nobody asks how long it has been.
+//! Ends runs that take too much real time: a client may keep the runtime busy in a separate task, so that virtual time does not
+//! pass.
 //!
-//! One thread for all runs of the process, which looks at them twice a second. It must not touch a run that is in time,
-//! or runs would no longer repeat.
+//! One thread checks all runs of the process twice a second. It must not affect a run within its limit, because runs are
+//! repeatable.
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use fake_apiserver::net::Edge;
 
-/// How often the thread looks.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Time between checks.
+const CHECK_EVERY: Duration = Duration::from_millis(500);
 
 static RUNS: LazyLock<Mutex<Runs>> = LazyLock::new(|| {
-    if let Err(error) = thread::Builder::new().name("alarm".to_owned()).spawn(look) {
+    if let Err(error) = thread::Builder::new().name("alarm".to_owned()).spawn(check) {
         tracing::warn!(%error, "runs are not bounded in real time");
     }
     Mutex::default()
@@ -33,7 +33,7 @@ struct Run {
     limit: Duration,
 }
 
-/// Set for one run; to be dropped when the run is over.
+/// Time limit of a run. Dropped at its end.
 pub(super) struct Alarm {
     number: u64,
 }
@@ -62,9 +62,9 @@ impl Drop for Alarm {
     }
 }
 
-fn look() {
+fn check() {
     loop {
-        thread::park_timeout(LOOK_EVERY);
+        thread::park_timeout(CHECK_EVERY);
         let now = clock();
         lock().under_way.retain(|_, run| {
             let late = now.duration_since(run.since) > run.limit;
@@ -85,7 +85,7 @@ fn lock() -> MutexGuard<'static, Runs> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "only real time can tell that virtual time stands still"
+    reason = "only real time shows that virtual time does not pass"
 )]
 fn clock() -> Instant {
     Instant::now()
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// A server to which nothing ever happens.
+    /// A server that ignores all inputs.
     struct Idle;
 
     impl Core for Idle {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]
-    async fn a_run_whose_virtual_time_stands_still_ends_all_the_same() {
+    async fn a_run_in_which_no_virtual_time_passes_ends() {
         let edge = Edge::new(Idle);
         let _alarm = set(edge.clone(), Duration::from_millis(1));
         let spinning = tokio::spawn(async {

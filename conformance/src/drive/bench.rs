@@ -1,4 +1,4 @@
-//! How fast `sim` is: the measuring core of `cargo xtask bench sim`.
+//! Measures `sim`, for `cargo xtask bench sim`.
 
 use std::time::{Duration, Instant};
 
@@ -6,26 +6,26 @@ use fake_apiserver::scenario::SharedScenario;
 
 use super::Run;
 
-/// What was measured.
+/// Measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
-    /// Scenarios played.
+    /// Number of runs.
     pub runs: u64,
-    /// Records they left.
+    /// Number of records.
     pub records: u64,
-    /// Real time all of it took.
+    /// Real time.
     pub elapsed: Duration,
 }
 
 impl Measured {
-    /// Scenarios a second of real time.
+    /// Returns the runs per second of real time.
     pub fn runs_per_second(&self) -> f64 {
         self.runs as f64 / self.elapsed.as_secs_f64()
     }
 }
 
-/// Plays all of `scenarios`, in order and again from the first, in this thread, for at least `at_least`. `play` is what
-/// is measured: one run, with whatever belongs to it (checks, transcript).
+/// Runs `scenarios` in this thread, in order and repeatedly, for at least `at_least`. `play` is measured: a run with its checks and
+/// its transcript.
 pub fn measure(
     scenarios: &[SharedScenario],
     at_least: Duration,
@@ -49,7 +49,7 @@ pub fn measure(
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a benchmark measures real time, and decides nothing by it"
+    reason = "a benchmark measures real time, and no decision depends on it"
 )]
 fn clock() -> Instant {
     Instant::now()

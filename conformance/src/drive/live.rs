@@ -1,7 +1,7 @@
 //! Real sockets on 127.0.0.1 and real time, with the client's own default HTTP stack.
 //!
-//! Slow and not repeatable to the byte: it is here to show that `sim` tells the same story. Nothing sleeps; the server
-//! ends the run when the script is done and what the client reported proves that it has caught up.
+//! Slow, and traces are not repeatable to the byte: shows that verdicts of `sim` hold over sockets. Nothing sleeps; the server
+//! ends the run when the script is done and the client's reports equal the store.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ use super::{Run, play, stack};
 use crate::client::Client;
 use crate::served::Served;
 
-/// Longest run, beside the time that the scenario takes or grants. A server that never ends a run is a bug of the harness.
+/// Longest run, in addition to the time that the scenario takes or grants. Exceeding it is a harness error.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Why a live run could not begin.
+/// Error at the start of a live run.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// No runtime.
-    #[error("the system refused what a live run needs")]
+    #[error("the runtime cannot be started")]
     System(#[from] std::io::Error),
-    /// No socket, no certificate.
+    /// No socket, or no certificate.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// The client's HTTP stack could not be built.
@@ -38,10 +38,10 @@ pub enum LiveError {
     Uri(#[from] http::uri::InvalidUri),
 }
 
-/// Plays `scenario` with `client` over sockets. Must not be called inside a tokio runtime.
+/// Runs `scenario` with `client` over sockets. Must not be called inside a tokio runtime.
 ///
 /// # Errors
-/// If the run could not begin, for want of a socket above all.
+/// The run cannot start, usually for lack of a socket.
 pub fn live(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Result<Run, LiveError> {
     live_against(
         Server::with_limits(scenario.clone(), seed, server::Limits::live()),
@@ -51,7 +51,7 @@ pub fn live(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Result
     )
 }
 
-/// The same against any server that fits the edge; of `scenario`, only what the client is told is used.
+/// Like [`live`], with any server that fits the edge; of `scenario`, only the settings of client and server are used.
 ///
 /// # Errors
 /// As [`live`].
@@ -62,7 +62,7 @@ pub fn live_against(
     seed: u64,
 ) -> Result<Run, LiveError> {
     fastrand::seed(seed);
-    // One thread: the client is to be polled where it was started, as in `sim`.
+    // One thread: the client is polled in the thread that started it, as in `sim`.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -80,13 +80,13 @@ async fn play_over_sockets(
     let kube = kube(&listening, scenario)?;
 
     let served = Served::start(listening, core);
-    // What the file itself lets pass or grants is no fault of the harness.
+    // Time that the scenario takes or grants is no harness error.
     let longest = TIME_MAX + takes(scenario) + grants(scenario);
     play(served.edge(), scenario, client, kube, seed, longest).await;
     Ok(served.end().await)
 }
 
-/// The client's own stack; it speaks no HTTP/2, so there it is given the one of `sim`, over sockets.
+/// Returns a client with kube-client's default stack; for HTTP/2, which that does not support, with the stack of `sim`.
 fn kube(listening: &Listening, scenario: &Scenario) -> Result<kube_client::Client, LiveError> {
     let (transport, gzip) = (scenario.server.transport, scenario.client.gzip);
     let base: http::Uri = listening.url().parse()?;

@@ -1,4 +1,4 @@
-//! The whole stack in one thread under virtual time: same scenario, same client, same seed, same trace.
+//! Client and server in one thread under virtual time: same scenario, same client, same seed, same trace.
 //!
 //! Nothing here waits for anything outside the runtime. Connections are [`pipe`]s, or requests are handed over in process
 //! ([`Link`]); time is tokio's paused clock, and libraries that draw randomness from `fastrand` get the seed.
@@ -21,10 +21,10 @@ use super::pipe::{Pipe, pipe};
 use super::{Run, alarm, play, stack};
 use crate::client::Client;
 
-/// Longest run, in virtual time. A server that never ends a run is a bug of the harness.
+/// Longest run, in virtual time. Exceeding it is a harness error.
 const TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Longest run, in real time. Runs take about a millisecond.
+/// Longest run, in real time. Most take about a millisecond.
 const REAL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// What joins client and server.
@@ -36,7 +36,7 @@ pub enum Link {
     InProcess,
 }
 
-/// Plays `scenario` with `client` in virtual time over pipes, in the calling thread.
+/// Runs `scenario` with `client` in virtual time over pipes, in the calling thread.
 ///
 /// Must not be called inside a tokio runtime.
 pub fn sim(scenario: &SharedScenario, client: &dyn Client, seed: u64) -> Run {
@@ -61,9 +61,9 @@ pub fn sim_over(
     client: &dyn Client,
     seed: u64,
 ) -> Run {
-    // Some libraries under test draw their jitter from the thread's own generator.
+    // Some libraries under test draw their jitter from the thread's generator.
     fastrand::seed(seed);
-    // A runtime of its own: nothing of an earlier run can reach into this one.
+    // A separate runtime: no task of an earlier run is in it.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -108,7 +108,7 @@ fn kube(edge: Edge, link: Link, scenario: &Scenario) -> kube_client::Client {
         ..stack::settings(transport)
     };
     let dialer = Dialer::with_settings(edge, settings);
-    // Requests of kube are relative; a made-up host is all the client needs, for nothing is resolved.
+    // Requests of kube-client are relative. The host is not resolved.
     if dialer.settings.tls.is_none() {
         return stack::client(dialer, Uri::from_static("http://fake"), gzip);
     }
@@ -124,12 +124,12 @@ pub struct Dialer {
 }
 
 impl Dialer {
-    /// Connections of this dialer are served by `edge`, without TLS, each in a task of the current runtime.
+    /// Returns a dialer whose connections are served by `edge`, without TLS, each in a task of the current runtime.
     pub fn new(edge: Edge) -> Self {
         Self::with_settings(edge, ConnectionSettings::default())
     }
 
-    /// The same, spoken with as `settings` say.
+    /// Like [`Dialer::new`], with these settings.
     pub fn with_settings(edge: Edge, settings: ConnectionSettings) -> Self {
         Self { edge, settings }
     }

@@ -1,6 +1,6 @@
-//! The HTTP stacks clients are given: over any way to connect, bare or inside TLS, HTTP/1.1 or HTTP/2.
+//! HTTP stacks of clients: over any connector, with or without TLS, HTTP/1.1 or HTTP/2.
 //!
-//! It must not know what the bytes go over.
+//! Independent of the transport below the connector.
 
 use std::sync::{Arc, LazyLock};
 
@@ -24,26 +24,25 @@ use rustls::{ClientConfig, RootCertStore};
 use tower::{BoxError, Layer as _, Service, service_fn};
 use tower_http::decompression::DecompressionLayer;
 
-/// What every server that this process joins to a client in memory shows, and what the client trusts: to make it is no part
-/// of a run, and takes longer than most.
+/// TLS settings of all servers in memory and their clients. Shared, because generating them takes longer than a run.
 pub(super) struct Shared {
     http1: ConnectionSettings,
     http2: ConnectionSettings,
-    /// The client's side, without a protocol.
+    /// Settings of the client, without ALPN.
     client: ClientConfig,
 }
 
 pub(super) static SHARED: LazyLock<Shared> = LazyLock::new(|| {
-    let authority = Authority::generate().expect("a system without randomness runs nothing");
+    let authority = Authority::generate().expect("the system has randomness");
     let settings = |protocols| {
         let acceptor = authority.acceptor(&[], protocols);
         ConnectionSettings {
-            tls: Some(acceptor.expect("an authority of ours certifies its own server")),
+            tls: Some(acceptor.expect("the authority signs the certificate of its server")),
             ..ConnectionSettings::default()
         }
     };
     let mut client = trusting(authority.certificate_der());
-    // Or one run would know the server of another.
+    // A run must not resume the session of another.
     client.resumption = Resumption::disabled();
     Shared {
         http1: settings(Protocols::Http1),
@@ -53,13 +52,13 @@ pub(super) static SHARED: LazyLock<Shared> = LazyLock::new(|| {
 });
 
 impl Shared {
-    /// TLS over `connector`, with such a server.
+    /// Returns TLS over `connector`, to such a server.
     pub(super) fn with_tls<C>(&self, connector: C, transport: Transport) -> HttpsConnector<C> {
         over_tls(connector, self.client.clone(), transport)
     }
 }
 
-/// The server's side of connections.
+/// Returns the server's settings of connections.
 pub(super) fn settings(transport: Transport) -> ConnectionSettings {
     match transport {
         Transport::Http1 => ConnectionSettings::default(),
@@ -78,7 +77,7 @@ where
     kube(BaseUriLayer::new(base).layer(http), gzip)
 }
 
-/// The same over a client without bytes.
+/// Returns the same over an in-process client.
 pub(super) fn in_process(http: InProcess, gzip: bool) -> kube_client::Client {
     let service = service_fn(move |request: http::Request<Body>| {
         let http = http.clone();
@@ -110,7 +109,7 @@ where
     }
 }
 
-/// TLS over `connector`, with a server that has a certificate of `authority`.
+/// Returns TLS over `connector`, to a server with a certificate of `authority`.
 pub fn with_tls<C>(
     connector: C,
     authority: CertificateDer<'static>,
@@ -127,7 +126,7 @@ fn over_tls<C>(connector: C, config: ClientConfig, transport: Transport) -> Http
     }
 }
 
-/// The same, with the version of HTTP that the server chooses (ALPN).
+/// Like [`with_tls`], with the version of HTTP that the server selects (ALPN).
 pub fn with_any_http<C>(connector: C, authority: CertificateDer<'static>) -> HttpsConnector<C> {
     tls(trusting(authority))
         .enable_all_versions()
@@ -146,10 +145,10 @@ fn trusting(authority: CertificateDer<'static>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots
         .add(authority)
-        .expect("an authority of ours is a certificate of an authority");
+        .expect("it is the certificate of an authority");
     ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .expect("ring knows the versions rustls is built for")
+        .expect("ring supports the default versions")
         .with_root_certificates(roots)
         .with_no_client_auth()
 }
