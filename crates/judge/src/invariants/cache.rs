@@ -225,9 +225,11 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
             && !ground.lied_between(set.began.seq, watch.asked.seq)
             && !trace.error_between(set.began.seq, watch.asked.seq)
             && trace.rolled_back.is_none_or(|at| at > watch.asked.seq);
+        if !unmodified || cache.relisting() || !cache.synced() {
+            continue;
+        }
         let standing = resume::Standing::before(ground, watch);
-        let known = standing.is_some_and(|standing| standing.allows(version));
-        if !unmodified || !known || cache.relisting() || !cache.synced() {
+        if !standing.is_some_and(|standing| standing.allows(version)) {
             continue;
         }
         let selected = ground.history.selected_at(revision, watch.asked.seq);
