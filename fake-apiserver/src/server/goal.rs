@@ -20,6 +20,9 @@ pub struct Limits {
     pub convergence: Duration,
     /// Least time that the run continues after convergence, to catch what must not happen.
     pub settle: Duration,
+    /// Least time that the run continues after convergence while the client has no watch open: a slow one is between its list
+    /// and its next watch.
+    pub rewatch: Duration,
     /// Most requests: more are a hot loop.
     pub requests: u64,
     /// Whether the client reports events. Without reports a run is complete once the client has a watch and neither side was
@@ -36,6 +39,7 @@ impl Limits {
             step: Duration::from_secs(600),
             convergence: Duration::from_secs(180),
             settle: Duration::from_secs(1),
+            rewatch: Duration::ZERO,
             requests: 3_000,
             reports: true,
             ends: true,
@@ -48,6 +52,7 @@ impl Limits {
             step: Duration::from_secs(20),
             convergence: Duration::from_secs(20),
             settle: Duration::from_millis(20),
+            rewatch: Duration::ZERO,
             requests: 20_000,
             reports: true,
             ends: true,
@@ -254,12 +259,14 @@ impl Goal {
         if self.scenario.expect.not_converged_because.is_some() {
             return Some(done + settle);
         }
-        let since = if self.ends_by_itself() {
-            self.ended_since
-        } else if self.limits.reports {
-            self.equal_since
+        let (since, settle) = if self.ends_by_itself() {
+            (self.ended_since, settle)
+        } else if !self.limits.reports {
+            (self.at_rest_since, settle)
+        } else if self.at_rest_since.is_none() {
+            (self.equal_since, settle.max(self.limits.rewatch))
         } else {
-            self.at_rest_since
+            (self.equal_since, settle)
         };
         since.map(|since| since.max(done) + settle)
     }
@@ -306,4 +313,50 @@ impl Goal {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use rstest::rstest;
+
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// When a run of a scenario without steps and objects is over, whose client is in sync at 1 s.
+    fn over_at(watches: bool) -> Option<Duration> {
+        let text = "scenario: v1\ntitle: t\nwhy: w\ncovers: [LIST-01]\nsteps: []\nexpect: {}\n";
+        let scenario = Arc::new(scenario::parse("a/b", Path::new("b.yaml"), text).unwrap());
+        let limits = Limits {
+            settle: ms(500),
+            rewatch: ms(10_000),
+            ..Limits::live()
+        };
+        let script = Script::new(scenario.clone());
+        let mut goal = Goal::new(scenario, limits);
+        goal.on_report(ms(1000), &Report::Init);
+        goal.on_report(ms(1000), &Report::InitDone);
+        goal.on_rest(watches.then_some(ms(1000)));
+        let at = goal.poll_timeout(&script)?;
+        assert!(
+            goal.advance(at - ms(1), &script)
+                .iter()
+                .all(|what| !matches!(what, What::RunEnded(_)))
+        );
+        goal.advance(at, &script);
+        assert_eq!(goal.finished(), Some(&RunEnd::Complete));
+        Some(at)
+    }
+
+    #[rstest]
+    #[case::with_a_watch(true, 1500)]
+    #[case::between_list_and_watch(false, 11_000)]
+    fn a_client_that_is_in_sync_has_time_to_open_its_watch(#[case] watches: bool, #[case] expected: u64) {
+        assert_eq!(over_at(watches), Some(ms(expected)));
+    }
 }
