@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+#[path = "src/reference.rs"]
+mod reference;
+
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     println!("cargo::rerun-if-changed={}", root.display());
@@ -24,7 +27,7 @@ fn main() -> io::Result<()> {
             "    ({:?}, include_str!({:?}), {}),",
             id.display().to_string(),
             path.display().to_string(),
-            reference_ms(&path)
+            reference_of(&path)
         );
     }
     table.push_str("]\n");
@@ -32,20 +35,11 @@ fn main() -> io::Result<()> {
     fs::write(Path::new(&out).join("scenarios.rs"), table)
 }
 
-/// Milliseconds of virtual time that our watcher needs, by the last line of its transcript that has a time: `72.378s …`.
-fn reference_ms(scenario: &Path) -> u64 {
+/// Time that our watcher needs for a scenario, by its transcript.
+fn reference_of(scenario: &Path) -> u64 {
     let transcript = scenario.with_extension("watcher.snap");
     println!("cargo::rerun-if-changed={}", transcript.display());
-    let text = fs::read_to_string(transcript).unwrap_or_default();
-    let time = |line: &str| {
-        let (seconds, millis) = line
-            .split_whitespace()
-            .next()?
-            .strip_suffix('s')?
-            .split_once('.')?;
-        Some(seconds.parse::<u64>().ok()? * 1000 + millis.parse::<u64>().ok()?)
-    };
-    text.lines().rev().find_map(time).unwrap_or(0)
+    reference::reference_ms(&fs::read_to_string(transcript).unwrap_or_default())
 }
 
 fn gather(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {

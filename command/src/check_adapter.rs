@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use conformance::adapter::check::Trial;
 use conformance::adapter::child::TimeLimits;
+use conformance::adapter::crew::Crew;
 use conformance::adapter::play::{Plan, probe};
 use fake_apiserver::record::line::printable;
 use futures::{StreamExt as _, stream};
@@ -59,6 +60,7 @@ pub(crate) fn run(arguments: &CheckAdapter) -> Result<(), Failure> {
             timeout: arguments.timeout,
             seed: 0,
             edition: None,
+            crew: Crew::new(),
         };
         let checks = async {
             let hello = match probe(&plan, &folder.0.join("probe")).await.map_err(unstartable)? {

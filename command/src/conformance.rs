@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use conformance::adapter::child::{StartError, TimeLimits};
+use conformance::adapter::crew::Crew;
 use conformance::adapter::evidence;
-use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
-use conformance::adapter::play::{self, Attempt, Plan};
-use conformance::adapter::standing::{Rules, Shard, Standing, exit_code, is_retried};
-use conformance::baseline::{Baseline, Known};
-use fake_apiserver::scenario::SharedScenario;
+use conformance::adapter::play::{self, Plan};
+use conformance::adapter::standing::{Rules, Shard, Standing, exit_code};
+use conformance::adapter::tested::{Client, Tested};
+use conformance::baseline::Baseline;
 use fake_apiserver::scenario::edition::{self, Edition};
 use futures::{StreamExt as _, stream};
 
@@ -82,9 +82,11 @@ pub(crate) struct Conformance {
     #[arg(long, value_name = "PART/OF", value_parser = Shard::parse)]
     shard: Option<Shard>,
     /// Number of tests to run in parallel [default: number of cores].
+    ///
+    /// Adapters start only while a processor is free, so that many tests, which mostly wait, do not delay each other.
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// Repeat a failed test up to N times.
+    /// Repeat a failed test up to N times, alone, after the others.
     ///
     /// A test whose attempts come out differently is flaky: all attempts are reported.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -155,24 +157,6 @@ enum Keep {
     Always,
 }
 
-/// One test with all of its attempts; at least one.
-#[derive(Debug)]
-struct Test {
-    scenario: SharedScenario,
-    attempts: Vec<Attempt>,
-    known: Option<Known>,
-    standing: Standing,
-}
-
-impl Test {
-    /// Returns the attempt that is reported: the first one that blames anything, else the last.
-    fn told(&self) -> &Attempt {
-        let accuses = |attempt: &&Attempt| attempt.outcome != Outcome::Pass;
-        let first = self.attempts.iter().find(accuses);
-        first.unwrap_or(&self.attempts[self.attempts.len() - 1])
-    }
-}
-
 /// Parses the name of an edition.
 fn edition_of(name: &str) -> Result<&'static Edition, String> {
     edition::edition(name).ok_or_else(|| {
@@ -233,6 +217,7 @@ async fn play_all(
         timeout: arguments.timeout,
         seed: arguments.seed,
         edition: arguments.edition,
+        crew: Crew::new(),
     };
     let home = folder.0.join("probe");
     let probed = tokio::select! {
@@ -244,33 +229,62 @@ async fn play_all(
         strict: arguments.strict,
         flaky_passes: arguments.flaky == Flaky::Report,
     };
-    let mut report = Report::new(arguments, &hello, &selected);
+    let mut report = Report::new(arguments, hello.clone(), &selected);
     report.begins(stop).await?;
+    let client = Client { plan, hello, rules };
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let jobs = arguments.jobs.unwrap_or(cores).get();
     let mut running = stream::iter(selected.tests.into_iter().enumerate())
         .map(async |(number, test)| {
             let known = baseline.of(&test.scenario.id).cloned();
-            let homes = folder.0.join(number.to_string());
-            played(&plan, arguments, test, known, &hello, homes, rules).await
+            let tested = match select::left_out(arguments, &test, &client) {
+                Some(why) => Ok(client.unplayed(&test, known, why)),
+                None => {
+                    client
+                        .test(&test, known, &folder.0.join(number.to_string()))
+                        .await
+                }
+            };
+            tested.map(|tested| (test, tested))
         })
-        .buffer_unordered(arguments.jobs.unwrap_or(cores).get());
+        .buffer_unordered(jobs);
     let mut tests = Vec::new();
+    // Repeated when nothing else runs: what comes out differently then was no accident of the others.
+    let mut failed = Vec::new();
     let interrupted = loop {
         tokio::select! {
             biased;
             () = stop.requested() => break true,
-            test = running.next() => match test {
-                Some(test) => {
-                    let test = test.map_err(unstartable)?;
-                    keep(arguments, &test)?;
-                    report.tells(&test, stop).await?;
-                    tests.push(test);
+            tested = running.next() => match tested {
+                Some(tested) => {
+                    let (test, tested) = tested.map_err(unstartable)?;
+                    if client.repeats(&tested, arguments.retries) {
+                        failed.push((test, tested));
+                    } else {
+                        keep(arguments, &tested)?;
+                        report.tells(&tested, stop).await?;
+                        tests.push(tested);
+                    }
                 }
                 None => break false,
             },
         }
     };
     drop(running);
+    let mut interrupted = interrupted;
+    for (number, (test, mut tested)) in failed.into_iter().enumerate() {
+        while !interrupted && client.repeats(&tested, arguments.retries) {
+            let home = folder.0.join(format!("again-{number}-{}", tested.attempts.len()));
+            tokio::select! {
+                biased;
+                () = stop.requested() => interrupted = true,
+                repeated = client.repeat(&test, &mut tested, &home) => repeated.map_err(unstartable)?,
+            }
+        }
+        keep(arguments, &tested)?;
+        report.tells(&tested, stop).await?;
+        tests.push(tested);
+    }
     tests.sort_by(|one, other| one.scenario.id.cmp(&other.scenario.id));
     let standings: Vec<Standing> = tests.iter().map(|test| test.standing).collect();
     let code = if interrupted {
@@ -281,7 +295,7 @@ async fn play_all(
     let results = report.results(&tests, &stale, code, interrupted);
     arguments
         .files
-        .write(arguments, results, || junit::xml(&tests, &hello, &stale))?;
+        .write(arguments, results, || junit::xml(&tests, &client.hello, &stale))?;
     report.ends(&tests, &stale, code, interrupted, stop).await?;
     match code {
         0 => Ok(()),
@@ -289,55 +303,8 @@ async fn play_all(
     }
 }
 
-/// Plays one test, and repeats it if it fails and `--retries` allows it.
-async fn played(
-    plan: &Plan,
-    arguments: &Conformance,
-    test: play::Test,
-    known: Option<Known>,
-    hello: &Hello,
-    homes: PathBuf,
-    rules: Rules,
-) -> Result<Test, StartError> {
-    let mut attempts: Vec<Attempt> = Vec::new();
-    if let Some(why) = select::left_out(arguments, &test, hello) {
-        attempts.push(Attempt::unplayed(&test.scenario, why.0, why.1));
-    }
-    let is_scored = arguments
-        .edition
-        .is_none_or(|edition| edition.has(&test.scenario.id));
-    while attempts.is_empty() || {
-        let repeats = is_scored && attempts.len() as u64 <= u64::from(arguments.retries);
-        let failed = |attempt: &Attempt| is_retried(attempt.outcome, known.as_ref(), rules);
-        repeats && attempts.last().is_some_and(failed)
-    } {
-        let home = homes.with_extension(attempts.len().to_string());
-        let mut attempt = play::play(plan, &test, &home).await?;
-        if attempt.hello.as_ref().is_some_and(|now| now != hello) && attempt.outcome != Outcome::HarnessError
-        {
-            attempt.outcome = Outcome::AdapterError;
-            attempt.verdict = None;
-            "the adapter printed another `hello` than in the probe: it must not change from run to run"
-                .clone_into(&mut attempt.why);
-        }
-        attempts.push(attempt);
-    }
-    let outcomes: Vec<Outcome> = attempts.iter().map(|attempt| attempt.outcome).collect();
-    let standing = Standing::of(&outcomes, known.as_ref(), rules);
-    Ok(Test {
-        standing: if is_scored {
-            standing
-        } else {
-            standing.not_scored()
-        },
-        scenario: test.scenario,
-        attempts,
-        known,
-    })
-}
-
 /// Writes the evidence of a test, if it is to be kept.
-fn keep(arguments: &Conformance, test: &Test) -> Result<(), Failure> {
+fn keep(arguments: &Conformance, test: &Tested) -> Result<(), Failure> {
     let Some(folder) = &arguments.evidence else {
         return Ok(());
     };

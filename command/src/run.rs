@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use conformance::adapter::patience::{self, Look, Patience, hung, last_sign};
+use conformance::adapter::patience::{self, Delay, Look, Patience, hung, last_sign};
 use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::net::Edge;
 use fake_apiserver::record::line::{line, run_end};
@@ -488,7 +488,7 @@ async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
 async fn outlasted(edge: &Edge, patience: Patience) -> Option<Duration> {
     loop {
         let now = edge.elapsed();
-        match patience.look(now, edge.read_records(0, last_sign)) {
+        match patience.look(now, edge.read_records(0, last_sign), Delay::default()) {
             Look::Hang(quiet) => return Some(quiet),
             Look::Cut => return None,
             Look::Again(at) => {

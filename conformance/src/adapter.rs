@@ -4,6 +4,7 @@
 
 pub mod check;
 pub mod child;
+pub mod crew;
 pub mod evidence;
 pub mod fit;
 pub mod line;
@@ -16,4 +17,5 @@ pub mod serve;
 pub mod session;
 pub mod standing;
 pub mod tally;
+pub mod tested;
 pub mod weigh;

@@ -2,6 +2,7 @@
 //! what the commands do.
 
 mod lines;
+pub mod load;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,13 +5,13 @@ use std::io;
 use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
+use conformance::adapter::tested::Tested;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
-use super::Test;
 use crate::Failure;
 
 /// Returns the report: one suite, with a test case for each test and for each stale entry.
-pub(super) fn xml(tests: &[Test], hello: &Hello, stale: &[String]) -> Result<String, Failure> {
+pub(super) fn xml(tests: &[Tested], hello: &Hello, stale: &[String]) -> Result<String, Failure> {
     let client = format!("{} {}", hello.client.name, hello.client.version);
     let mut suite = TestSuite::new(client.as_str());
     for test in tests {
@@ -42,7 +42,7 @@ pub(super) fn xml(tests: &[Test], hello: &Hello, stale: &[String]) -> Result<Str
         .map_err(|error| Failure::System("no JUnit report".to_owned(), io::Error::other(error)))
 }
 
-fn status(test: &Test) -> TestCaseStatus {
+fn status(test: &Tested) -> TestCaseStatus {
     let told = test.told();
     let failed = |kind: NonSuccessKind| {
         let mut status = TestCaseStatus::non_success(kind);

@@ -9,6 +9,7 @@ use conformance::adapter::outcome::Outcome;
 use conformance::adapter::play::Attempt;
 use conformance::adapter::standing::Standing;
 use conformance::adapter::tally::tally;
+use conformance::adapter::tested::Tested;
 use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::Scenario;
 use fake_apiserver::scenario::catalogue::Level;
@@ -17,7 +18,7 @@ use judge::verdict::{Contradiction, Verdict};
 use owo_colors::OwoColorize as _;
 
 use super::select::{self, Selected};
-use super::{Conformance, Format, Test};
+use super::{Conformance, Format};
 use crate::stop::Stop;
 use crate::words::quoted;
 use crate::{Failure, output};
@@ -28,7 +29,7 @@ const SHOWN: usize = 3;
 /// Prints results as tests end.
 pub(super) struct Report<'a> {
     arguments: &'a Conformance,
-    hello: &'a Hello,
+    hello: Hello,
     of: usize,
     over: usize,
     /// Whether standard error is a terminal, on which progress is drawn.
@@ -37,7 +38,7 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(arguments: &'a Conformance, hello: &'a Hello, selected: &Selected) -> Self {
+    pub(super) fn new(arguments: &'a Conformance, hello: Hello, selected: &Selected) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             arguments,
@@ -78,7 +79,7 @@ impl<'a> Report<'a> {
     }
 
     /// Prints the result of a test.
-    pub(super) async fn tells(&mut self, test: &Test, stop: &Stop) -> Result<(), Failure> {
+    pub(super) async fn tells(&mut self, test: &Tested, stop: &Stop) -> Result<(), Failure> {
         self.over += 1;
         if self.moves {
             output::log_raw("\r\x1b[K");
@@ -96,7 +97,7 @@ impl<'a> Report<'a> {
     /// Prints the summary when all tests have ended, or the run was interrupted.
     pub(super) async fn ends(
         &self,
-        tests: &[Test],
+        tests: &[Tested],
         stale: &[String],
         code: u8,
         interrupted: bool,
@@ -115,7 +116,7 @@ impl<'a> Report<'a> {
         output::print(text, stop).await
     }
 
-    fn text(&self, test: &Test) -> String {
+    fn text(&self, test: &Tested) -> String {
         let told = test.told();
         let id = &test.scenario.id;
         let (mark, word) = mark(test);
@@ -184,7 +185,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    fn reasons(&self, test: &Test, text: &mut String) {
+    fn reasons(&self, test: &Tested, text: &mut String) {
         if test.attempts.len() > 1 {
             let outcomes: Vec<&str> = test
                 .attempts
@@ -239,14 +240,14 @@ impl<'a> Report<'a> {
     }
 
     /// Returns all results as values.
-    pub(super) fn results(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Results {
+    pub(super) fn results(&self, tests: &[Tested], stale: &[String], code: u8, interrupted: bool) -> Results {
         Results {
             tests: tests.iter().map(|test| self.result(test)).collect(),
             footer: Some(self.footer(tests, stale, code, interrupted)),
         }
     }
 
-    fn result(&self, test: &Test) -> TestResult {
+    fn result(&self, test: &Tested) -> TestResult {
         let told = test.told();
         let scenario = &test.scenario;
         let text = select::text(self.arguments, scenario);
@@ -270,7 +271,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn summary(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> String {
+    fn summary(&self, tests: &[Tested], stale: &[String], code: u8, interrupted: bool) -> String {
         let mut text = String::from("\n");
         let counts: Vec<String> = Outcome::ALL
             .into_iter()
@@ -313,7 +314,7 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the last line of JSON. Output without it is incomplete.
-    fn footer(&self, tests: &[Test], stale: &[String], code: u8, interrupted: bool) -> Footer {
+    fn footer(&self, tests: &[Tested], stale: &[String], code: u8, interrupted: bool) -> Footer {
         let kept = |level: Level| {
             let tally = tally(level, &judged(tests), self.arguments.edition);
             let kept = Kept {
@@ -370,7 +371,7 @@ fn ending(code: u8, interrupted: bool) -> String {
     format!("exit {code}: {why}")
 }
 
-fn mark(test: &Test) -> (&'static str, &'static str) {
+fn mark(test: &Tested) -> (&'static str, &'static str) {
     let outcome = test.told().outcome;
     match test.standing {
         Standing::Flaky => ("✘", Standing::Flaky.word()),
@@ -414,12 +415,12 @@ fn place(scenario: &Scenario, found: &Contradiction) -> String {
     }
 }
 
-fn count(tests: &[Test], outcome: Outcome) -> usize {
+fn count(tests: &[Tested], outcome: Outcome) -> usize {
     tests.iter().filter(|test| test.told().outcome == outcome).count()
 }
 
-fn judged(tests: &[Test]) -> Vec<(&Scenario, &Verdict)> {
-    let verdict = |test: &'_ Test| test.told().outcome.is_judged() && test.standing != Standing::NotScored;
+fn judged(tests: &[Tested]) -> Vec<(&Scenario, &Verdict)> {
+    let verdict = |test: &'_ Tested| test.told().outcome.is_judged() && test.standing != Standing::NotScored;
     tests
         .iter()
         .filter(|test| verdict(test))

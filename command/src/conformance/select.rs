@@ -6,12 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conformance::adapter::fit;
-use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::play::Test;
-use fake_apiserver::scenario::{self, Scenario, Style, Warning};
-use judge::wire::{Needs, grants, takes};
+use conformance::adapter::tested::Client;
+use fake_apiserver::scenario::{self, Scenario, Style};
 
 use super::{Conformance, Profile};
 use crate::built_in::{SCENARIOS as BUILT_IN, reference};
@@ -121,34 +119,9 @@ pub(super) fn text(arguments: &Conformance, scenario: &Scenario) -> io::Result<S
 }
 
 /// Returns why a test is not played; no process is started for it. `None`: it is played.
-pub(super) fn left_out(
-    arguments: &Conformance,
-    Test { scenario, reference }: &Test,
-    hello: &Hello,
-) -> Option<(Outcome, String)> {
-    if let Err(why) = fit::start(scenario, hello) {
-        return Some((Outcome::Unsupported, why));
-    }
-    // The expectation cannot be met by any client: a mistake of the file, not of the client.
-    if let Some(Warning { at, message, hint }) = scenario::warnings(scenario).first() {
-        let path = scenario.path.display();
-        return Some((
-            Outcome::NotPlayed,
-            format!("{path}:{}: {message}: {hint}", at.line),
-        ));
-    }
-    let (time, granted) = (takes(scenario), grants(scenario));
-    let is_long = time.max(*reference) > arguments.timeout / 3 || granted > arguments.timeout * 4;
-    let is_named = arguments.prefixes.contains(&scenario.id);
-    if is_long && !is_named && arguments.profile == Profile::Quick {
-        let needs = Needs::Time((time + granted).max(*reference)).words();
-        let needs = needs.split(':').next().unwrap_or_default();
-        return Some((
-            Outcome::NotPlayed,
-            format!("needs {needs}: name it, or use --profile full"),
-        ));
-    }
-    None
+pub(super) fn left_out(arguments: &Conformance, test: &Test, client: &Client) -> Option<(Outcome, String)> {
+    let is_named = arguments.prefixes.contains(&test.scenario.id);
+    client.left_out(test, is_named || arguments.profile == Profile::Full)
 }
 
 #[cfg(test)]

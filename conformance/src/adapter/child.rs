@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use super::message;
 use super::session::Session;
+use crate::process::load::Load;
 use crate::process::{Group, Tail, only_here, parts_of_lines};
 
 /// Bytes of a message.
@@ -81,6 +82,7 @@ pub struct Child {
     output: Receiver,
     mailbox: Mailbox,
     errors: Tail,
+    load: Load,
     _home: Home,
 }
 
@@ -242,6 +244,7 @@ impl Child {
             process,
             group,
             errors,
+            load: Load::default(),
             _home: home,
         })
     }
@@ -271,19 +274,45 @@ impl Child {
         Moment::Heard
     }
 
-    /// Waits until the session is as `until` has it, for `limit` at most. False: it never was, or the process exited.
+    /// The process of the adapter, while it lives.
+    pub fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
+    /// Processor time of the adapter, as far as it was measured: its last moments are not.
+    pub fn load(&mut self) -> Load {
+        if let Some(process) = self.process.id() {
+            self.load = self.load.max(Load::of(process));
+        }
+        self.load
+    }
+
+    /// Time that the adapter was ready to run and waited for a processor.
+    pub fn held_up(&mut self) -> Duration {
+        self.load().held_up
+    }
+
+    /// Waits until the session is as `until` has it, for `limit` at most, without the time in which a busy machine held the
+    /// adapter up. False: it never was, or the process exited.
     pub async fn until(&mut self, limit: Duration, until: impl Fn(&Session) -> bool) -> bool {
         let mailbox = self.mailbox.clone();
         let reached = || mailbox.with(|session| until(session) || session.fault().is_some());
-        let reading = async {
-            while !reached() {
-                if let Moment::Exited(_) = self.next().await {
-                    return;
+        let mut left = limit;
+        while !left.is_zero() {
+            let before = self.held_up();
+            let reading = async {
+                while !reached() {
+                    if let Moment::Exited(_) = self.next().await {
+                        return;
+                    }
                 }
+            };
+            // A limit that passes while the answer comes is no reason to miss it.
+            if timeout(left, reading).await.is_ok() {
+                break;
             }
-        };
-        // A limit that passes while the answer comes is no reason to miss it.
-        let _ = timeout(limit, reading).await;
+            left = more(left, self.held_up().saturating_sub(before));
+        }
         mailbox.with(|session| until(session))
     }
 
@@ -320,15 +349,25 @@ impl Child {
     /// Waits for the exit that was requested, for `limit`; then SIGTERM, then SIGKILL, to the whole group. `None`: it did not
     /// exit by itself.
     pub async fn end(&mut self, limit: Duration) -> Option<ExitStatus> {
-        // A full pipe would keep it from exiting.
-        let exited = async {
-            loop {
-                if let Moment::Exited(status) = self.next().await {
-                    return status;
+        let (mut left, mut status) = (limit, None);
+        while !left.is_zero() {
+            let before = self.held_up();
+            // A full pipe would keep it from exiting.
+            let exited = async {
+                loop {
+                    if let Moment::Exited(status) = self.next().await {
+                        return status;
+                    }
                 }
+            };
+            match timeout(left, exited).await {
+                Ok(exited) => {
+                    status = exited;
+                    break;
+                }
+                Err(_) => left = more(left, self.held_up().saturating_sub(before)),
             }
-        };
-        let status = timeout(limit, exited).await.ok().flatten();
+        }
         if status.is_none() {
             self.group.signal(Signal::TERM);
             let _ = timeout(GRACE, self.process.wait()).await;
@@ -343,6 +382,18 @@ impl Child {
     /// The last lines of standard error, once it has ended.
     pub async fn last_errors(&mut self) -> Vec<String> {
         self.errors.last(LINES_SHOWN).await
+    }
+}
+
+/// How much longer to wait after `waited`, in which the machine held the adapter up for `held_up`; zero: the limit passed.
+fn more(waited: Duration, held_up: Duration) -> Duration {
+    // Less is what any process waits.
+    let counts = held_up >= waited / 10;
+    // Less than was waited: the sum stays bounded, however busy the machine is.
+    if counts {
+        held_up.min(waited * 3 / 4)
+    } else {
+        Duration::ZERO
     }
 }
 

@@ -22,6 +22,15 @@ pub struct Patience {
     pub silence: Duration,
 }
 
+/// Time that a busy machine took from the client of a run: it was ready to run and waited for a processor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Delay {
+    /// Since the start.
+    pub in_all: Duration,
+    /// Since a sign of the client, and at least since its last.
+    pub since: Duration,
+}
+
 /// What a look at a run that is not over comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
@@ -46,15 +55,17 @@ impl Patience {
         }
     }
 
-    /// Looks at a run, `now`, whose client last did something at `last_sign`.
-    pub fn look(&self, now: Duration, last_sign: Duration) -> Look {
+    /// Looks at a run, `now`, whose client last did something at `last_sign`. The time in `delay` is not the client's: it is
+    /// granted in addition, up to half of the time limit, and a run that needs more is cut.
+    pub fn look(&self, now: Duration, last_sign: Duration, delay: Delay) -> Look {
         let quiet = now.saturating_sub(last_sign);
-        if quiet >= self.silence {
+        let whole = self.whole + delay.in_all.min(self.whole / 2);
+        if quiet.saturating_sub(delay.since) >= self.silence {
             Look::Hang(quiet)
-        } else if now >= self.whole {
+        } else if now >= whole {
             Look::Cut
         } else {
-            Look::Again((last_sign + self.silence).min(self.whole))
+            Look::Again((last_sign + self.silence + delay.since).min(whole))
         }
     }
 }
@@ -125,7 +136,30 @@ mod tests {
             whole: s(100),
             silence: s(60),
         };
-        assert_eq!(patience.look(s(now), s(sign)), expected);
+        assert_eq!(patience.look(s(now), s(sign), Delay::default()), expected);
+    }
+
+    #[rstest]
+    #[case::silent_in_its_own_time(100, 30, 50, 9, Look::Hang(s(70)))]
+    #[case::held_up_while_silent(100, 30, 50, 11, Look::Again(s(101)))]
+    #[case::active_and_held_up(120, 119, 50, 0, Look::Again(s(150)))]
+    #[case::held_up_for_ever(400, 10, 390, 390, Look::Cut)]
+    fn what_a_busy_machine_took_is_not_held_against_a_client(
+        #[case] now: u64,
+        #[case] sign: u64,
+        #[case] in_all: u64,
+        #[case] since: u64,
+        #[case] expected: Look,
+    ) {
+        let patience = Patience {
+            whole: s(100),
+            silence: s(60),
+        };
+        let delay = Delay {
+            in_all: s(in_all),
+            since: s(since),
+        };
+        assert_eq!(patience.look(s(now), s(sign), delay), expected);
     }
 
     #[test]

@@ -13,15 +13,18 @@ use fake_apiserver::scenario::edition::Edition;
 use fake_apiserver::scenario::{Contract, Scenario, ServerSettings, SharedScenario};
 use fake_apiserver::server::{Input, Limits, Output, Server};
 use judge::verdict::Verdict;
+use judge::wire::takes;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::child::{Child, Mailbox, Moment, StartError, TimeLimits, exit_words, with_last_line};
+use super::crew::Crew;
 use super::fit;
 use super::message::{Capability, Command, Hello, Start};
 use super::outcome::Outcome;
-use super::patience::{self, Look, Patience, hung, last_sign};
+use super::patience::{self, Delay, Look, Patience, hung, last_sign};
 use super::session::Session;
 use super::weigh::{Weighed, weigh};
+use crate::process::load::Load;
 use crate::served::Served;
 
 /// How long connections may take to close once the adapter is gone.
@@ -29,6 +32,19 @@ const CLOSING: Duration = Duration::from_secs(2);
 
 /// How long a run goes on after convergence, so that what must not happen could.
 const SETTLE: Duration = Duration::from_millis(500);
+
+/// Requests after which a run is over, and more for each second that it may take. A client that keeps to the budget of INV-16
+/// (1.5 a second) never sends so many, and one in a loop does on a slow machine too: the outcome must not depend on it.
+const REQUESTS_MAX: u64 = 500;
+const REQUESTS_PER_SECOND: u64 = 2;
+
+/// Longest delay by a busy machine that is no reason to repeat a failed test: half of the 2 s in which a client has to close
+/// what it does not read any more.
+const HELD_UP_MAX: Duration = Duration::from_secs(1);
+
+/// How long a run goes on after convergence while the client has no watch open: longer than the delays of clients, which a busy
+/// machine prolongs.
+const REWATCH: Duration = Duration::from_secs(10);
 
 /// How tests are played.
 #[derive(Debug, Clone)]
@@ -44,6 +60,8 @@ pub struct Plan {
     pub seed: u64,
     /// What counts; `None`: everything.
     pub edition: Option<&'static Edition>,
+    /// The adapters that run beside each other.
+    pub crew: Crew,
 }
 
 /// A scenario to play.
@@ -53,6 +71,13 @@ pub struct Test {
     pub scenario: SharedScenario,
     /// How long our watcher needs for it by its own delays: other clients get more. Zero: unknown.
     pub reference: Duration,
+}
+
+impl Test {
+    /// Time that it takes by its steps, or by the delays of our watcher.
+    pub fn lasts(&self) -> Duration {
+        takes(&self.scenario).max(self.reference)
+    }
 }
 
 /// One test, played once.
@@ -82,6 +107,10 @@ pub struct Attempt {
     pub errors: Vec<String>,
     /// Real time it took.
     pub took: Duration,
+    /// Time that the adapter and its server waited for a processor.
+    pub held_up: Duration,
+    /// Processor time of the adapter.
+    pub ran: Duration,
 }
 
 /// How a run came to its end.
@@ -96,6 +125,13 @@ enum Over {
     Hang(RunEnd),
     /// The time limit passed, while the client was still active.
     Cut(RunEnd),
+}
+
+/// When an attempt began, and how long this thread, which serves, had waited for a processor by then.
+#[derive(Clone, Copy)]
+struct Began {
+    at: Instant,
+    held_up: Duration,
 }
 
 impl Attempt {
@@ -114,7 +150,14 @@ impl Attempt {
             received: Vec::new(),
             errors: Vec::new(),
             took: Duration::ZERO,
+            held_up: Duration::ZERO,
+            ran: Duration::ZERO,
         }
+    }
+
+    /// Did a busy machine delay the client for so long that what came late proves nothing?
+    pub fn was_held_up(&self) -> bool {
+        self.held_up >= HELD_UP_MAX
     }
 }
 
@@ -173,7 +216,11 @@ pub async fn play_as(
     home: &Path,
     suited: impl FnOnce(&Hello) -> Result<(Start, SharedScenario), String>,
 ) -> Result<Attempt, StartError> {
-    let began = clock();
+    let seat = plan.crew.admit().await;
+    let began = Began {
+        at: clock(),
+        held_up: Load::of_this_thread().held_up,
+    };
     let mut attempt = Attempt::unplayed(scenario, Outcome::HarnessError, String::new());
     let listening = match ServeOptions::for_scenario(&scenario.server).bind().await {
         Ok(listening) => listening,
@@ -184,6 +231,7 @@ pub async fn play_as(
     };
     let kubeconfig = listening.kubeconfig(Credentials::None, scenario.target.namespace.as_deref());
     let mut child = Child::start(&plan.command, &kubeconfig, home)?;
+    seat.is(child.id());
     let mailbox = child.mailbox().clone();
     let fault = |why: String| mailbox.with(|session| session.at_fault(why));
 
@@ -204,14 +252,14 @@ pub async fn play_as(
     };
     attempt.scenario = staged.clone();
 
+    let patience = Patience::of(&staged, *reference, plan.timeout, plan.timeout * 2 / 3);
     let core = Attentive {
-        core: Server::with_limits(staged.clone(), plan.seed, server_limits()),
+        core: Server::with_limits(staged.clone(), plan.seed, server_limits(patience.whole)),
         mailbox: mailbox.clone(),
     };
     let served = Served::start(listening, core);
     let edge = served.edge();
     child.send(&Command::Start(Box::new(start))).await;
-    let patience = Patience::of(&staged, *reference, plan.timeout, plan.timeout * 2 / 3);
     let over = run(&mut child, edge, &staged, patience).await;
     if let Over::Run = over
         && hello.caps.contains(&Capability::Cache)
@@ -243,19 +291,7 @@ pub async fn play_as(
         up_to_the_end(served.end().await, &over)
     };
     attempt.cut = matches!(over, Over::Cut(_));
-    // Unless the adapter is at fault, which is looked at last.
-    let Weighed {
-        outcome,
-        why,
-        verdict,
-    } = weigh(
-        &attempt.scenario,
-        &attempt.records,
-        attempt.dump.as_deref(),
-        attempt.cut,
-        plan.edition,
-    );
-    (attempt.outcome, attempt.why, attempt.verdict) = (outcome, why, verdict);
+    let attempt = weighed(attempt, plan.edition).await;
     Ok(finished(attempt, child, began).await)
 }
 
@@ -372,6 +408,10 @@ async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Pati
     let began = clock();
     let mut look = patience.silence.min(patience.whole);
     let mut taken = 0;
+    // What the machine took from the client in all, and by its last sign.
+    let held_up = |child: &mut Child, before: Duration| child.held_up().saturating_sub(before);
+    let before = child.held_up();
+    let mut by_sign = (Duration::ZERO, Duration::ZERO);
     if scenario.client.consumer_delay_ms > 0 {
         // The adapter was started in a pause, so that no event gets past the slow consumer.
         let events = Some(scenario.client.consumer_delay_event.unwrap_or(1));
@@ -387,7 +427,13 @@ async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Pati
         let Some(moment) = moment else {
             let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
             let now = edge.elapsed();
-            match patience.look(now, edge.read_records(0, last_sign)) {
+            let sign = edge.read_records(0, last_sign);
+            let in_all = held_up(child, before);
+            let since = in_all.saturating_sub(by_sign.1);
+            if sign > by_sign.0 {
+                by_sign = (sign, in_all);
+            }
+            match patience.look(now, sign, Delay { in_all, since }) {
                 Look::Hang(quiet) => return Over::Hang(hung(waiting, quiet)),
                 Look::Cut => {
                     // Behind the last step, too, what is merely missing by now proves nothing.
@@ -444,8 +490,34 @@ fn is_slow(scenario: &Scenario, before: u64, after: u64) -> bool {
         && event.is_none_or(|event| before < event && event <= after)
 }
 
+/// Judges an attempt, unless the adapter is at fault, which is looked at last. Not in this thread: a long trace would keep the
+/// servers of other tests from answering.
+async fn weighed(mut attempt: Attempt, edition: Option<&'static Edition>) -> Attempt {
+    let judged = tokio::task::spawn_blocking(move || {
+        let Weighed {
+            outcome,
+            why,
+            verdict,
+        } = weigh(
+            &attempt.scenario,
+            &attempt.records,
+            attempt.dump.as_deref(),
+            attempt.cut,
+            edition,
+        );
+        (attempt.outcome, attempt.why, attempt.verdict) = (outcome, why, verdict);
+        attempt
+    });
+    judged
+        .await
+        .expect("proven invariant: judging neither panics nor is cancelled while it is awaited")
+}
+
 /// Adds what the session knows of the adapter: its fault comes before everything else.
-async fn finished(mut attempt: Attempt, mut child: Child, began: Instant) -> Attempt {
+async fn finished(mut attempt: Attempt, mut child: Child, began: Began) -> Attempt {
+    let server = Load::of_this_thread().held_up.saturating_sub(began.held_up);
+    attempt.held_up = child.held_up() + server;
+    attempt.ran = child.load().ran;
     attempt.errors = child.last_errors().await;
     child.mailbox().with(|session| {
         attempt.hello = session.hello().cloned();
@@ -462,7 +534,7 @@ async fn finished(mut attempt: Attempt, mut child: Child, began: Instant) -> Att
             }
         }
     });
-    attempt.took = began.elapsed();
+    attempt.took = began.at.elapsed();
     attempt
 }
 
@@ -493,9 +565,12 @@ fn up_to_the_end(mut records: Vec<Record>, over: &Over) -> Vec<Record> {
     records
 }
 
-fn server_limits() -> Limits {
+/// Limits of a server whose run takes `longest` at most.
+fn server_limits(longest: Duration) -> Limits {
     patience::limits(Limits {
         settle: SETTLE,
+        rewatch: REWATCH,
+        requests: REQUESTS_MAX + REQUESTS_PER_SECOND * longest.as_secs(),
         ..Limits::live()
     })
 }
