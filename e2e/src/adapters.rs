@@ -19,6 +19,9 @@ pub struct Registry {
     pub ecosystems: BTreeMap<String, Ecosystem>,
     /// Clients in the order of the page.
     pub clients: Vec<Client>,
+    /// Scenarios that are played though they take minutes.
+    #[serde(default)]
+    pub long: Vec<String>,
     /// Scenarios that are not judged for some clients.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
@@ -60,6 +63,48 @@ pub struct LeftOut {
     pub clients: Vec<String>,
     /// Reason, in one sentence.
     pub reason: String,
+}
+
+/// Path of the list of reproduced bugs in the repository.
+pub const KNOWN_BUGS: &str = "adapters/known-bugs.yaml";
+
+/// Bug of one or more clients that was reproduced.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownBug {
+    /// What goes wrong, as a clause.
+    pub bug: String,
+    /// Names of the clients.
+    pub clients: Vec<String>,
+    /// URL, `owner/repo#number`, or `none public`.
+    pub issue: String,
+    /// Scenario that each of the clients fails because of it.
+    #[serde(default)]
+    pub scenario: Option<String>,
+    /// Reason why no scenario shows it, in one sentence.
+    #[serde(default)]
+    pub why_not: Option<String>,
+}
+
+impl KnownBug {
+    /// Reads the list.
+    ///
+    /// # Errors
+    ///
+    /// The file is missing or has mistakes.
+    pub fn read(root: &Path) -> Result<Vec<Self>, String> {
+        let text = std::fs::read_to_string(root.join(KNOWN_BUGS));
+        Self::parse(&text.map_err(|error| format!("{KNOWN_BUGS}: {error}"))?)
+    }
+
+    /// Parses the list.
+    ///
+    /// # Errors
+    ///
+    /// It has mistakes.
+    pub fn parse(text: &str) -> Result<Vec<Self>, String> {
+        serde_saphyr::from_str(text).map_err(|error| format!("{KNOWN_BUGS}: {error}"))
+    }
 }
 
 impl Registry {

@@ -3,16 +3,22 @@
 //! What the clients did is kept in adapters/results, a file each; the page is made of these files alone.
 
 mod behaviour;
+mod bugs;
 mod page;
+mod pool;
+mod progress;
 mod record;
 
 use std::io::{self, Write as _};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
+use conformance::baseline::Baseline;
 use e2e::adapters::{Client, Registry};
 
 use self::behaviour::Behaviour;
+use self::pool::{Entrant, Options};
 use self::record::Record;
 use crate::cargo::{self, Build};
 use crate::clients;
@@ -34,9 +40,17 @@ pub(crate) struct Arguments {
     /// Take the output of earlier runs, NAME.jsonl in this folder, instead of running the clients.
     #[arg(long, value_name = "FOLDER", conflicts_with = "page")]
     from: Option<PathBuf>,
-    /// Number of tests of a client to run in parallel.
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    jobs: u32,
+    /// Play these scenarios only, by ids or their beginnings; can be given several times [default: all].
+    #[arg(long, value_name = "ID", conflicts_with_all = ["page", "behaviour", "from"])]
+    scenario: Vec<String>,
+    /// Number of tests to run in parallel, over all clients.
+    ///
+    /// Tests mostly wait. Adapters start only while a processor is free, so that more jobs than cores do not delay each other.
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::new(96).unwrap_or(NonZeroUsize::MIN))]
+    jobs: NonZeroUsize,
+    /// Keep the evidence of attempts that did not pass in this folder, for `fake-apiserver recheck` and `report`.
+    #[arg(long, value_name = "FOLDER")]
+    evidence: Option<PathBuf>,
 }
 
 /// Exit code 0: done, or nothing differs; 1: a result differs or has no reason; 2: something is missing or broken.
@@ -61,48 +75,20 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
     if !arguments.page {
         let chosen = registry.chosen(&arguments.client)?;
-        let built = match arguments.from {
-            None => Some(Programs::build()?),
-            Some(_) => None,
-        };
-        for client in chosen {
-            if let (true, Some(programs)) = (arguments.behaviour, &built) {
-                note(&format!("{}: measuring …", client.name));
-                let measured = programs.command(&root, &registry, client).and_then(|command| {
-                    Behaviour::measure(&root, &programs.fake_apiserver, client, &command)
-                });
-                match measured {
-                    Ok(behaviour) => behaviour.write(&root, &client.name)?,
-                    Err(why) => note(&format!("skipped {}: {why}", client.name)),
+        let fresh = match &arguments.from {
+            Some(folder) => read(folder, &chosen, &mut wrong),
+            None => {
+                let programs = Programs::build()?;
+                let built = programs.commands(&root, &registry, &chosen)?;
+                if arguments.behaviour {
+                    measured(&root, &programs, &built)?;
+                    Vec::new()
+                } else {
+                    played(&root, programs.target(&root), &registry, &built, arguments)?
                 }
-                continue;
             }
-            let output = match (&built, &arguments.from) {
-                (Some(programs), _) => match programs.command(&root, &registry, client) {
-                    Ok(command) => play(&root, &programs.fake_apiserver, client, &command, arguments.jobs),
-                    Err(why) if in_ci() => return Err(format!("{}: {why}", client.name)),
-                    Err(why) => Err(why),
-                },
-                (None, Some(folder)) => {
-                    std::fs::read_to_string(folder.join(format!("{}.jsonl", client.name)))
-                        .map_err(|error| error.to_string())
-                }
-                (None, None) => continue,
-            };
-            let output = match output {
-                Ok(output) => output,
-                Err(why) => {
-                    note(&format!("skipped {}: {why}", client.name));
-                    continue;
-                }
-            };
-            let (fresh, complaints) = match Record::of_run(client, &output) {
-                Ok(run) => run,
-                Err(why) => {
-                    wrong.push(why);
-                    continue;
-                }
-            };
+        };
+        for (client, fresh, complaints) in fresh {
             // What is left out may come out in any way.
             let judged = |line: &String| {
                 let id = line.split(": ").nth(1).unwrap_or_default();
@@ -125,6 +111,91 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
         pages.write(&root)?;
     }
     Ok(wrong)
+}
+
+/// A client, what it did, and what of it is not as expected.
+type Fresh<'r> = (&'r Client, Record, Vec<String>);
+
+/// Reads the output of earlier runs.
+fn read<'r>(folder: &Path, clients: &[&'r Client], wrong: &mut Vec<String>) -> Vec<Fresh<'r>> {
+    let mut fresh = Vec::new();
+    for client in clients {
+        let output = match std::fs::read_to_string(folder.join(format!("{}.jsonl", client.name))) {
+            Ok(output) => output,
+            Err(why) => {
+                note(&format!("skipped {}: {why}", client.name));
+                continue;
+            }
+        };
+        match Record::of_run(client, &output) {
+            Ok((record, complaints)) => fresh.push((*client, record, complaints)),
+            Err(why) => wrong.push(why),
+        }
+    }
+    fresh
+}
+
+/// Measures what the clients ask first and how they wait.
+fn measured(root: &Path, programs: &Programs, built: &[(&Client, Vec<String>)]) -> Result<(), String> {
+    for (client, command) in built {
+        note(&format!("{}: measuring …", client.name));
+        match Behaviour::measure(root, &programs.fake_apiserver, client, command) {
+            Ok(behaviour) => behaviour.write(root, &client.name)?,
+            Err(why) => note(&format!("skipped {}: {why}", client.name)),
+        }
+    }
+    Ok(())
+}
+
+/// Runs the scenarios with all of the clients.
+fn played<'r>(
+    root: &Path,
+    target: &Path,
+    registry: &Registry,
+    built: &[(&'r Client, Vec<String>)],
+    arguments: &Arguments,
+) -> Result<Vec<Fresh<'r>>, String> {
+    let entrant = |(client, command): &(&Client, Vec<String>)| {
+        let left_out = registry.left_out.iter();
+        Ok(Entrant {
+            name: client.name.clone(),
+            command: command.clone(),
+            known: Baseline::read(&known_failures(root, &client.name)).map_err(|error| error.to_string())?,
+            record: match Record::exists(root, &client.name) {
+                true => Some(Record::read(root, &client.name)?),
+                false => None,
+            },
+            left_out: left_out
+                .filter(|left| left.clients.contains(&client.name))
+                .map(|left| left.scenario.clone())
+                .collect(),
+        })
+    };
+    let entrants: Vec<Entrant> = built.iter().map(entrant).collect::<Result<_, String>>()?;
+    let options = Options {
+        jobs: arguments.jobs.get(),
+        prefixes: arguments.scenario.clone(),
+        long: registry.long.clone(),
+        evidence: arguments.evidence.clone(),
+        homes: target.join("conformance"),
+    };
+    let runs = pool::play_all(root, &entrants, &options)?;
+    let mut fresh = Vec::new();
+    for (((client, _), entrant), run) in built.iter().zip(&entrants).zip(runs) {
+        let run = run.map_err(|why| format!("{}: {why}", client.name))?;
+        note(&format!(
+            "{} {}: {}; {}",
+            client.name,
+            run.client.hello.client.version,
+            pool::counts(&run.tests),
+            pool::times(&run.tests)
+        ));
+        let (record, complaints) = Record::of_tests(&client.name, &run.client.hello, &run.tests);
+        // What was not selected is as it was.
+        let earlier = entrant.record.as_ref().filter(|_| !arguments.scenario.is_empty());
+        fresh.push((*client, record.completed(earlier), complaints));
+    }
+    Ok(fresh)
 }
 
 /// The programs of this workspace.
@@ -154,41 +225,38 @@ impl Programs {
         })
     }
 
+    /// Builds the adapters. A client whose toolchain is missing is skipped with the reason.
+    fn commands<'r>(
+        &self,
+        root: &Path,
+        registry: &Registry,
+        clients: &[&'r Client],
+    ) -> Result<Vec<(&'r Client, Vec<String>)>, String> {
+        let mut built = Vec::new();
+        for client in clients {
+            match self.command(root, registry, client) {
+                Ok(command) => built.push((*client, command)),
+                Err(why) if in_ci() => return Err(format!("{}: {why}", client.name)),
+                Err(why) => note(&format!("skipped {}: {why}", client.name)),
+            }
+        }
+        Ok(built)
+    }
+
     fn command(&self, root: &Path, registry: &Registry, client: &Client) -> Result<Vec<String>, String> {
-        // `target/debug/fake-apiserver`: the folder of the profile lies in the target's.
-        let target = self.fake_apiserver.ancestors().nth(2).unwrap_or(root);
         let programs: [(&str, &Path); 3] = [
             ("adapter-watcher", &self.watcher),
             ("adapter-kube-runtime", &self.kube_runtime),
             ("adapter-kube-client", &self.kube_client),
         ];
-        registry.command(root, target, client, &programs)
+        registry.command(root, self.target(root), client, &programs)
     }
-}
 
-/// Runs all scenarios with one client: a line of JSON each, and a footer.
-fn play(
-    root: &Path,
-    fake_apiserver: &Path,
-    client: &Client,
-    command: &[String],
-    jobs: u32,
-) -> Result<String, String> {
-    note(&format!("{}: running …", client.name));
-    let known = known_failures(root, &client.name);
-    let mut run = Command::new(fake_apiserver);
-    run.args(["conformance", "--format", "json", "--retries", "1", "--jobs"])
-        .arg(jobs.to_string())
-        .stderr(Stdio::inherit());
-    if known.is_file() {
-        run.arg("--known-failures").arg(known);
+    /// The target folder.
+    fn target<'p>(&'p self, root: &'p Path) -> &'p Path {
+        // `target/debug/fake-apiserver`: the folder of the profile lies in the target's.
+        self.fake_apiserver.ancestors().nth(2).unwrap_or(root)
     }
-    let output = run
-        .arg("--")
-        .args(command)
-        .output()
-        .map_err(|error| format!("cannot run {}: {error}", fake_apiserver.display()))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// What a client is known to fail.

@@ -22,6 +22,8 @@ mod fidelity;
 mod fuzz;
 mod openapi;
 mod oracle;
+#[path = "../../../command/src/reference.rs"]
+mod reference;
 mod schema;
 mod served;
 mod suites;
@@ -49,7 +51,7 @@ enum Chore {
     Defects(defects::Arguments),
     /// Run the scenarios with clients in other languages and write CONFORMANCE.md.
     ///
-    /// Needs Go, Python, Node and Maven, and takes minutes per client.
+    /// Needs Go, Python, Node and Maven, and 18 minutes of processor time.
     Conformance(conformance::Arguments),
     /// Freeze the requirements that the scenarios test as a new edition.
     Edition(edition::Arguments),

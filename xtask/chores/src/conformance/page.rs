@@ -12,6 +12,7 @@ use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::scenario::catalogue::{self, Level, Requirement};
 
 use super::behaviour::Behaviour;
+use super::bugs;
 use super::record::{Record, Test};
 use crate::clients;
 
@@ -31,7 +32,8 @@ scenarios are those of [scenarios/](scenarios), the requirements those of
 [requirements/catalogue.yaml](requirements/catalogue.yaml).
 
 **Measured twice:** every client was run at least twice, and what came out differently is *not judged*. A failure that is wrong
-is a bug of this repository; please open an issue.
+is a bug of this repository; please open an issue. [docs/known-bugs.md](docs/known-bugs.md) lists
+known bugs of the clients, and the scenarios that show them.
 
 * *Kept* counts requirements that at least one judged scenario covers, and that the client broke in none. A scenario that
   fails counts against every requirement that it covers, so that the counts are lower bounds.
@@ -44,6 +46,7 @@ is a bug of this repository; please open an issue.
 /// What is written, and what is wrong with what it is made of.
 pub(crate) struct Pages {
     page: String,
+    bugs: String,
     head: String,
     pub(crate) wrong: Vec<String>,
 }
@@ -104,7 +107,14 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
         column.failures(&mut page);
     }
     unjudged(&columns, &mut page);
-    Ok(Pages { page, head, wrong })
+    let (bugs, unshown) = bugs::page(root, registry)?;
+    wrong.extend(unshown);
+    Ok(Pages {
+        page,
+        bugs,
+        head,
+        wrong,
+    })
 }
 
 /// What is measured and not judged. Returns which clients have results and were not measured.
@@ -139,6 +149,7 @@ impl Pages {
             std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))
         };
         write(README, &self.readme(root)?)?;
+        write(bugs::PAGE, &self.bugs)?;
         write(PAGE, &self.page)
     }
 
@@ -148,7 +159,11 @@ impl Pages {
     /// A file cannot be read.
     pub(crate) fn stale(&self, root: &Path) -> Result<Vec<String>, String> {
         let mut stale = Vec::new();
-        for (file, text) in [(README, self.readme(root)?), (PAGE, self.page.clone())] {
+        for (file, text) in [
+            (README, self.readme(root)?),
+            (PAGE, self.page.clone()),
+            (bugs::PAGE, self.bugs.clone()),
+        ] {
             let there = std::fs::read_to_string(root.join(file)).unwrap_or_default();
             if there != text {
                 stale.push(format!("{file} is stale: run `cargo xtask conformance --page`"));
@@ -395,7 +410,7 @@ fn unjudged(columns: &[Column<'_>], page: &mut String) {
 }
 
 /// ` ([owner/repo#1](…))`; nothing where there is no public issue.
-fn issue_link(issue: &str) -> String {
+pub(super) fn issue_link(issue: &str) -> String {
     let path = issue
         .split_once('#')
         .map(|(repository, number)| format!("{repository}/issues/{number}"));

@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
+use conformance::adapter::tested::Tested;
 use e2e::adapters::Client;
 use report::results::{Results, TestResult};
 use serde::{Deserialize, Serialize};
@@ -52,22 +54,8 @@ impl Record {
             .footer
             .filter(|footer| footer.complete)
             .ok_or_else(|| format!("{name}: the run did not come to its end"))?;
-        let complaint = |test: &&TestResult| match test.standing {
-            Standing::Failed
-            | Standing::Flaky
-            | Standing::Stale
-            | Standing::AdapterError
-            | Standing::HarnessError => true,
-            Standing::Passed
-            | Standing::Warned
-            | Standing::Known
-            | Standing::NotJudged
-            | Standing::NotScored => false,
-        };
-        let complaints = results.tests.iter().filter(complaint).map(|test| {
-            let standing = test.standing.word();
-            format!("{name}: {}: {standing}: {}", test.id, test.message)
-        });
+        let complaints = results.tests.iter().filter(|test| is_wrong(test.standing));
+        let complaints = complaints.map(|test| complaint(name, &test.id, test.standing, &test.message));
         let record = Self {
             client: Library {
                 lang: footer.client.lang,
@@ -82,6 +70,35 @@ impl Record {
                 .collect(),
         };
         Ok((record, complaints.collect()))
+    }
+
+    /// What a client did, and what of it is not as expected.
+    pub(crate) fn of_tests(name: &str, hello: &Hello, tests: &[Tested]) -> (Self, Vec<String>) {
+        let complaints = tests.iter().filter(|test| is_wrong(test.standing));
+        let complaints = complaints
+            .map(|test| complaint(name, &test.scenario.id, test.standing, &test.told().why))
+            .collect();
+        let record = Self {
+            client: Library {
+                lang: hello.client.lang.clone(),
+                version: hello.client.version.clone(),
+            },
+            recovers: hello.recovers.word().to_owned(),
+            capabilities: hello.caps.iter().map(|one| one.word().to_owned()).collect(),
+            tests: tests
+                .iter()
+                .map(|test| (test.scenario.id.clone(), Test::of_tested(test)))
+                .collect(),
+        };
+        (record, complaints)
+    }
+
+    /// Takes over the tests of an earlier record that were not played now.
+    pub(crate) fn completed(mut self, earlier: Option<&Self>) -> Self {
+        for (id, test) in earlier.iter().flat_map(|earlier| &earlier.tests) {
+            self.tests.entry(id.clone()).or_insert_with(|| test.clone());
+        }
+        self
     }
 
     /// Reads the record of a client.
@@ -123,7 +140,11 @@ impl Record {
         }
         let ids: BTreeSet<&String> = self.tests.keys().chain(fresh.tests.keys()).collect();
         for id in ids {
-            let word = |record: &Self| record.tests.get(id).map_or("absent", |test| test.outcome.word());
+            let word = |record: &Self| match record.tests.get(id) {
+                None => "absent",
+                Some(test) if test.flaky => Standing::Flaky.word(),
+                Some(test) => test.outcome.word(),
+            };
             let (was, is) = (word(self), word(fresh));
             if was != is {
                 differences.push(format!("{client}: {id}: {is}, recorded as {was}"));
@@ -149,20 +170,58 @@ impl Record {
 
 impl Test {
     fn of(test: &TestResult) -> Self {
-        let outcome = test.outcome;
-        let flaky = test.standing == Standing::Flaky;
-        let is_broken = |id: &&String| outcome.is_judged() && !flaky && test.breaks(id);
+        let broken = test.covers.iter().filter(|id| test.breaks(id)).cloned();
+        Self::new(test.outcome, test.standing, broken, &test.message)
+    }
+
+    /// What came out of a test.
+    pub(crate) fn of_tested(test: &Tested) -> Self {
+        let told = test.told();
+        let breaks = |id: &String| {
+            let verdict = told.verdict.as_ref();
+            told.outcome == Outcome::Crash || verdict.is_some_and(|verdict| verdict.breaks(id))
+        };
+        let covered = test.scenario.covers.iter().map(|covered| covered.id.clone());
+        Self::new(told.outcome, test.standing, covered.filter(breaks), &told.why)
+    }
+
+    fn new(outcome: Outcome, standing: Standing, broken: impl Iterator<Item = String>, why: &str) -> Self {
+        let flaky = standing == Standing::Flaky;
         Self {
             outcome,
             flaky,
-            broken: test.covers.iter().filter(is_broken).cloned().collect(),
+            broken: broken.filter(|_| outcome.is_judged() && !flaky).collect(),
             why: if matches!(outcome, Outcome::Unsupported | Outcome::NotPlayed) {
-                test.message.clone()
+                why.to_owned()
             } else {
                 String::new()
             },
         }
     }
+
+    /// Did a test come out the same, in what the page is made of?
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.outcome, self.flaky, &self.broken) == (other.outcome, other.flaky, &other.broken)
+    }
+}
+
+/// Is a test not as it is expected to be?
+fn is_wrong(standing: Standing) -> bool {
+    match standing {
+        Standing::Failed
+        | Standing::Flaky
+        | Standing::Stale
+        | Standing::AdapterError
+        | Standing::HarnessError => true,
+        Standing::Passed | Standing::Warned | Standing::Known | Standing::NotJudged | Standing::NotScored => {
+            false
+        }
+    }
+}
+
+/// One line about such a test.
+fn complaint(client: &str, id: &str, standing: Standing, message: &str) -> String {
+    format!("{client}: {id}: {}: {message}", standing.word())
 }
 
 fn file(root: &Path, client: &str) -> PathBuf {
