@@ -33,7 +33,7 @@ pub fn rare() -> &'static [Rare] {
     &RARE
 }
 
-const RARE: [Rare; 19] = [
+const RARE: [Rare; 26] = [
     fault(
         Profile::Honest,
         "truncate no_close_notify",
@@ -63,7 +63,24 @@ const RARE: [Rare; 19] = [
     fault(Profile::Lies, "end no_close_notify", "paging", 16_914),
     fault(Profile::Lies, "end no_close_notify", "probing", 405),
     fault(Profile::Lies, "end goaway", "probing", 2_789),
+    fault(Profile::Lies, "end no_close_notify", "initial watch", 260_824),
+    fault(Profile::Lies, "truncate goaway", "initial watch", 1_852_492),
+    fault(Profile::Lies, "truncate goaway", "paging", 756_537),
+    fault(Profile::Lies, "end goaway", "initial watch", 596_385),
+    fault(Profile::Lies, "end goaway", "paging", 153_804),
+    input(Profile::Lies, "paging", "503", 24_246),
+    input(Profile::Lies, "paging", "given up by the client", 34_726),
 ];
+
+const fn input(profile: Profile, row: &'static str, column: &'static str, seed: u64) -> Rare {
+    Rare {
+        profile,
+        table: "inputs",
+        row,
+        column,
+        seed,
+    }
+}
 
 const fn fault(profile: Profile, row: &'static str, column: &'static str, seed: u64) -> Rare {
     Rare {

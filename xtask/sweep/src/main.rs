@@ -1,4 +1,4 @@
-//! The sweep as a program of its own: what `cargo xtask sweep` builds optimized, and the entry point of its container image.
+//! The sweep as a separate program: what `cargo xtask sweep` builds optimized, and the entry point of its container image.
 
 use std::process::ExitCode;
 
