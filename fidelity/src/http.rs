@@ -5,6 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fake_apiserver::api::Access;
+use fake_apiserver::net::{ServeOptions, Standalone};
+use fake_apiserver::scenario::Version;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
@@ -17,6 +20,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use crate::error::Error;
+use crate::in_process;
 use crate::probe::{Control, User};
 use crate::transport::{ANSWER_LIMIT, Call, Chunk, Head, Transport};
 
@@ -149,6 +153,8 @@ pub struct Remote {
     control: Option<Target>,
     fixture_is_there: bool,
     began: Instant,
+    /// The fake behind it: no probe has to wait for it.
+    fake: Option<Standalone>,
 }
 
 /// Body of a response.
@@ -167,7 +173,29 @@ impl Remote {
             control,
             fixture_is_there,
             began: Instant::now(),
+            fake: None,
         }
+    }
+
+    /// Serves a new fake of `version` with an empty store, with the settings of the oracle.
+    ///
+    /// # Errors
+    /// No port is available.
+    pub(crate) async fn fake(version: Version) -> Result<Self, Error> {
+        let options = ServeOptions {
+            access: Some(in_process::access()),
+            ..ServeOptions::default()
+        };
+        let fake = Standalone::bare(in_process::settings(version), options).await;
+        let fake = fake.map_err(|why| Error::caller(format!("the fake is not served: {why}")))?;
+        let Access {
+            token, limited_token, ..
+        } = in_process::access();
+        let target = Target::new(fake.url(), None, Some(token), limited_token)?;
+        Ok(Self {
+            fake: Some(fake),
+            ..Self::new(target, None, false)
+        })
     }
 
     /// Returns the body of a document, requested as the admin.
@@ -212,6 +240,12 @@ impl Transport for Remote {
 
     async fn sleep_until(&mut self, at: Duration) {
         sleep_until(self.began + at).await;
+    }
+
+    async fn settle(&mut self, time: Duration) {
+        if self.fake.is_none() {
+            tokio::time::sleep(time).await;
+        }
     }
 
     async fn open(&mut self, call: &Call) -> Result<(Head, Stream), Error> {

@@ -23,6 +23,24 @@ use crate::transport::{ANSWER_LIMIT, Call, Chunk, Head, Transport};
 const ADMIN: &str = "admin";
 const LIMITED: &str = "limited";
 
+/// Settings of the oracle: watch caches are not notified of foreign writes.
+pub(crate) fn settings(version: Version) -> ServerSettings {
+    ServerSettings {
+        version,
+        progress_notify: false,
+        ..ServerSettings::default()
+    }
+}
+
+/// Credentials of the users of probes.
+pub(crate) fn access() -> Access {
+    Access {
+        token: ADMIN.to_owned(),
+        limited_token: Some(LIMITED.to_owned()),
+        signing_secret: [0; 32],
+    }
+}
+
 /// A fake apiserver with an empty store.
 pub struct InProcess {
     server: server::Server,
@@ -46,7 +64,7 @@ struct Incoming {
 pub(crate) struct Stream(u64);
 
 impl InProcess {
-    /// Returns a fake of `version` with the settings of the oracle: watch caches are not notified of foreign writes.
+    /// Returns a fake of `version` with the settings of the oracle.
     pub fn new(version: Version) -> Self {
         Self::with_capacity(version, ServerSettings::default().watch_cache_capacity)
     }
@@ -54,17 +72,11 @@ impl InProcess {
     /// Does the same, with this capacity of each watch cache.
     pub(crate) fn with_capacity(version: Version, watch_cache_capacity: usize) -> Self {
         let settings = ServerSettings {
-            version,
-            progress_notify: false,
             watch_cache_capacity,
-            ..ServerSettings::default()
+            ..settings(version)
         };
         Self {
-            server: server::Server::standalone(settings, 0).with_access(Access {
-                token: ADMIN.to_owned(),
-                limited_token: Some(LIMITED.to_owned()),
-                signing_secret: [0; 32],
-            }),
+            server: server::Server::standalone(settings, 0).with_access(access()),
             now: Duration::ZERO,
             streams: BTreeMap::new(),
             last: 0,

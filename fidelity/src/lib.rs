@@ -26,6 +26,7 @@ pub mod random;
 mod transcript;
 mod transport;
 pub mod verdict;
+mod webhook;
 
 pub use compare::side_by_side;
 pub use error::Error;

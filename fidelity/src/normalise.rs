@@ -16,6 +16,8 @@ pub(crate) struct Normaliser {
     ordinals: BTreeMap<u64, usize>,
     uids: BTreeMap<String, usize>,
     authority: String,
+    /// Further texts that differ from run to run, with what stands for each.
+    pub(crate) hidden: Vec<(String, &'static str)>,
     pub(crate) keep_managed_fields: bool,
     pub(crate) hide_retry_after: bool,
     pub(crate) causes_once: bool,
@@ -81,9 +83,7 @@ impl Normaliser {
         let mut out = rewrite_json(text, drop_managed_fields, &mut |key, value| {
             self.scalar(key, value)
         });
-        if !self.authority.is_empty() {
-            out = out.replace(&self.authority, "<authority>");
-        }
+        out = self.without_addresses(&out);
         if self.causes_once {
             out = once(&out, "\"causes\":[");
         }
@@ -92,12 +92,15 @@ impl Normaliser {
 
     /// For texts that are not JSON: headers, paths, plain bodies.
     pub(crate) fn rewrite_plain(&mut self, text: &str) -> String {
-        let text = if self.authority.is_empty() {
-            text.to_owned()
-        } else {
-            text.replace(&self.authority, "<authority>")
-        };
+        let text = self.without_addresses(text);
         collapse_runs(&self.patterns(&text))
+    }
+
+    fn without_addresses(&self, text: &str) -> String {
+        let own = (self.authority.clone(), "<authority>");
+        let all = std::iter::once(&own).chain(&self.hidden);
+        all.filter(|(known, _)| !known.is_empty())
+            .fold(text.to_owned(), |text, (known, shown)| text.replace(known, shown))
     }
 
     fn scalar(&mut self, key: &str, value: Scalar<'_>) -> Option<String> {

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::fixture;
 use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, User, Watch};
 use crate::transport::{Answer, Call, Chunk, Head, Transport};
+use crate::webhook::{Called, Webhooks};
 
 /// Results in order, with texts as on the wire.
 pub(crate) enum Item {
@@ -39,18 +40,25 @@ pub(crate) enum Item {
         after: Duration,
     },
     Did(String),
+    /// A webhook was called meanwhile.
+    Called(Called),
 }
 
 #[derive(Default)]
 pub(crate) struct Played {
     pub(crate) captures: BTreeMap<String, String>,
     pub(crate) items: Vec<Item>,
+    /// What stands for texts that differ from run to run.
+    pub(crate) hidden: Vec<(String, &'static str)>,
 }
 
 pub(crate) struct Player<'a, T> {
     server: &'a mut T,
     captures: BTreeMap<String, String>,
     items: Vec<Item>,
+    webhooks: Option<Webhooks>,
+    /// Names for bodies that no transcript explains.
+    unshown: BTreeMap<&'static str, String>,
 }
 
 /// Short names for paths in all probes.
@@ -72,15 +80,27 @@ pub(crate) async fn play<T: Transport>(probe: &Probe, server: &mut T) -> Result<
         server,
         captures,
         items: Vec::new(),
+        webhooks: None,
+        unshown: BTreeMap::new(),
     };
+    if !probe.webhooks.is_empty() {
+        let webhooks = Webhooks::serve(&probe.webhooks).await?;
+        player.unshown.extend(webhooks.names());
+        player.webhooks = Some(webhooks);
+    }
     for step in &probe.before {
         player.step(step).await?;
     }
     player.items.clear();
+    player
+        .webhooks
+        .iter()
+        .for_each(|webhooks| drop(webhooks.take_calls()));
     for step in &probe.play {
         player.step(step).await?;
     }
     Ok(Played {
+        hidden: player.hidden(),
         captures: player.captures,
         items: player.items,
     }
@@ -97,6 +117,8 @@ pub(crate) async fn go_on<T: Transport>(
         server,
         captures: std::mem::take(&mut played.captures),
         items: std::mem::take(&mut played.items),
+        webhooks: None,
+        unshown: BTreeMap::new(),
     };
     let mut done = Ok(());
     for step in steps {
@@ -106,14 +128,18 @@ pub(crate) async fn go_on<T: Transport>(
         }
     }
     let Player { captures, items, .. } = player;
-    *played = Played { captures, items };
+    (played.captures, played.items) = (captures, items);
     done
 }
 
 impl Played {
     /// Removes unused names.
     pub(crate) fn used(self) -> Self {
-        let Self { captures, items } = self;
+        let Self {
+            captures,
+            items,
+            hidden,
+        } = self;
         // An unused name would change the order of resourceVersions.
         let used = |name: &str| {
             let forms = ["}", "+", "-"].map(|end| format!("{{{name}{end}"));
@@ -129,7 +155,8 @@ impl Played {
                 | Item::Opened { .. }
                 | Item::Line { .. }
                 | Item::Ended { .. }
-                | Item::Did(_) => false,
+                | Item::Did(_)
+                | Item::Called(_) => false,
             })
         };
         let captures = captures
@@ -137,7 +164,11 @@ impl Played {
             .filter(|(name, _)| used(name))
             .map(|(a, b)| (a.clone(), b.clone()))
             .collect();
-        Self { captures, items }
+        Self {
+            captures,
+            items,
+            hidden,
+        }
     }
 }
 
@@ -149,8 +180,7 @@ impl<T: Transport> Player<'_, T> {
             Step::Websocket(watch) => self.websocket(watch).await,
             Step::Control(control) => self.control(*control).await,
             Step::WaitMs(ms) => {
-                let until = self.server.now() + Duration::from_millis(*ms);
-                self.server.sleep_until(until).await;
+                self.server.settle(Duration::from_millis(*ms)).await;
                 Ok(())
             }
         }
@@ -188,6 +218,8 @@ impl<T: Transport> Player<'_, T> {
             request.body.as_deref().or(request.body_base64.as_deref()),
             request.repeat,
         );
+        let calls = self.webhooks.as_ref().map(Webhooks::take_calls);
+        self.items.extend(calls.into_iter().flatten().map(Item::Called));
         if let Some((answer, took)) = answered {
             for (name, pointer) in &request.capture {
                 let found = capture(&answer, pointer);
@@ -300,7 +332,8 @@ impl<T: Transport> Player<'_, T> {
                 | Item::Answered { .. }
                 | Item::Opened { .. }
                 | Item::Ended { .. }
-                | Item::Did(_) => false,
+                | Item::Did(_)
+                | Item::Called(_) => false,
             })
         })
     }
@@ -411,6 +444,21 @@ impl<T: Transport> Player<'_, T> {
         Ok(())
     }
 
+    /// Addresses and certificates of the webhooks, with what stands for them in transcripts.
+    fn hidden(&self) -> Vec<(String, &'static str)> {
+        let named = self.unshown.iter();
+        named
+            .map(|(name, value)| {
+                let shown = match *name {
+                    "hook" => "<webhook>",
+                    "plainhook" => "<plain webhook>",
+                    _ => "<authority's certificate>",
+                };
+                (value.trim_start_matches("https://").to_owned(), shown)
+            })
+            .collect()
+    }
+
     fn asked(
         &mut self,
         method: &str,
@@ -513,6 +561,9 @@ impl<T: Transport> Player<'_, T> {
     fn value(&self, name: &str) -> Option<String> {
         if let Some((_, value)) = NAMES.iter().find(|(known, _)| *known == name) {
             return Some((*value).to_owned());
+        }
+        if let Some(value) = self.unshown.get(name) {
+            return Some(value.clone());
         }
         if let Some((unit, times)) = name.split_once('*') {
             return Some(unit.repeat(times.parse().ok()?));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::webhook::Webhook;
 
 /// A probe with its preconditions.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,6 +31,16 @@ pub struct Probe {
     pub(crate) play: Vec<Step>,
     #[serde(default)]
     pub(crate) normalise: Vec<Rule>,
+    /// Webhooks that are served while it is played, by the last part of their URL.
+    #[serde(default)]
+    pub(crate) webhooks: BTreeMap<String, Webhook>,
+}
+
+impl Probe {
+    /// Whether the server under test calls back, for which it needs sockets.
+    pub(crate) fn needs_sockets(&self) -> bool {
+        !self.webhooks.is_empty()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -140,12 +151,16 @@ pub(crate) enum Rule {
     CollapseBookmarks,
     /// Removes bookmarks that do not end the initial events.
     DropPlainBookmarks,
-    /// Removes the times of lines and of the end of the stream.
+    /// Removes the times of lines, of responses and of the end of the stream.
     HideTimes,
     /// Removes the random retryAfterSeconds.
     HideRetryAfter,
     /// Keeps only the types of lines and how the stream ended, for streams that are cut at a random position.
     CountOnly,
+    /// Removes the calls of webhooks, which a real server also makes on its own.
+    HideCalls,
+    /// Keeps the first of equal calls of webhooks: a real server repeats conversions, also for its watch caches.
+    CallsOnce,
     /// Merges equal causes, which several checks of a real server can report.
     CausesOnce,
 }

@@ -241,7 +241,7 @@ fn without_beginning(line: String) -> String {
 /// Returns the transcript of a program without what is random on a real server: whether a line of a watch was sent before or
 /// after the response to its write, and the length of a body without its managedFields.
 fn text(story: Played, namespace: &str, authority: &str) -> String {
-    let Played { captures, items } = story.used();
+    let Played { captures, items, .. } = story.used();
     let mut sorted = Vec::with_capacity(items.len());
     let mut lines = Vec::new();
     for item in items {
@@ -269,12 +269,15 @@ fn text(story: Played, namespace: &str, authority: &str) -> String {
                     took,
                 });
             }
-            Item::Asked { .. } | Item::Opened { .. } | Item::Did(_) => sorted.push(item),
+            Item::Asked { .. } | Item::Opened { .. } | Item::Did(_) | Item::Called(_) => {
+                sorted.push(item);
+            }
         }
     }
     let played = Played {
         captures,
         items: sorted,
+        hidden: Vec::new(),
     };
     let probe = Probe {
         id: String::new(),
@@ -285,6 +288,7 @@ fn text(story: Played, namespace: &str, authority: &str) -> String {
         before: Vec::new(),
         play: Vec::new(),
         normalise: vec![Rule::DropPlainBookmarks, Rule::HideTimes, Rule::HideRetryAfter],
+        webhooks: std::collections::BTreeMap::new(),
     };
     transcript::render(&probe, &played, authority).replace(namespace, "probe")
 }

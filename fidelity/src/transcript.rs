@@ -1,6 +1,7 @@
 //! Transcript of a probe as text: requests and responses, line by line. Two servers are equal if their texts are, so nothing
 //! here may depend on the machine or the time.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -9,10 +10,12 @@ use fake_apiserver::model::unevaluated;
 use crate::normalise::Normaliser;
 use crate::player::{Item, Played};
 use crate::probe::{Probe, Rule};
+use crate::webhook::Called;
 
 pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String {
     let rule = |rule| probe.normalise.contains(&rule);
     let mut normaliser = Normaliser::new(authority);
+    normaliser.hidden = played.hidden.clone();
     normaliser.keep_managed_fields = rule(Rule::KeepManagedFields);
     normaliser.hide_retry_after = rule(Rule::HideRetryAfter);
     normaliser.causes_once = rule(Rule::CausesOnce);
@@ -22,7 +25,15 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
             Err(_) => normaliser.collect(&as_token(value)),
         }
     }
-    for item in &played.items {
+    let mut called = BTreeSet::new();
+    let items: Vec<&Item> = { played.items.iter() }
+        .filter(|item| match item {
+            Item::Called(_) if rule(Rule::HideCalls) => false,
+            Item::Called(call) if rule(Rule::CallsOnce) => called.insert(without_uid(call)),
+            _ => true,
+        })
+        .collect();
+    for item in &items {
         match item {
             Item::Answered { body, .. } => normaliser.collect(&String::from_utf8_lossy(body)),
             // Which of them arrived is random, and so would be the ordinals.
@@ -30,6 +41,7 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
             // Bookmarks that are removed must not affect ordinals either.
             Item::Line { text, .. } if rule(Rule::DropPlainBookmarks) && is_plain_bookmark(text) => {}
             Item::Line { text, .. } => normaliser.collect(text),
+            Item::Called(called) => normaliser.collect(&called.body),
             Item::Asked { .. } | Item::Opened { .. } | Item::Ended { .. } | Item::Did(_) => {}
         }
     }
@@ -51,7 +63,7 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
     }
     let mut counter = LineCounter::default();
     let mut last_bookmark = None;
-    for item in &played.items {
+    for item in items {
         match item {
             Item::Asked {
                 method,
@@ -101,8 +113,11 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
                 if let Some(why) = broken {
                     let _ = writeln!(out, "= broken off: {why}");
                 }
-                if let Some(seconds) = seconds(*took) {
-                    let _ = writeln!(out, "= answered after {seconds} s");
+                match seconds(*took) {
+                    Some(seconds) if !rule(Rule::HideTimes) => {
+                        let _ = writeln!(out, "= answered after {seconds} s");
+                    }
+                    _ => {}
                 }
             }
             Item::Line { text, after } => {
@@ -140,9 +155,23 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
             Item::Did(what) => {
                 let _ = writeln!(out, "\n* {what}");
             }
+            Item::Called(called) => {
+                let _ = writeln!(out, "* webhook: {}", called.line);
+                for header in &called.headers {
+                    let _ = writeln!(out, "* {header}");
+                }
+                let _ = writeln!(out, "* {}", normaliser.rewrite(&called.body).trim_end());
+            }
         }
     }
     out
+}
+
+/// A call apart from the uid of its review.
+fn without_uid(call: &Called) -> String {
+    let mut review: serde_json::Value = serde_json::from_str(&call.body).unwrap_or_default();
+    review.pointer_mut("/request/uid").map(serde_json::Value::take);
+    format!("{} {review}", call.line)
 }
 
 fn is_plain_bookmark(text: &str) -> bool {

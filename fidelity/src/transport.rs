@@ -104,6 +104,12 @@ pub(crate) trait Transport {
     /// Waits.
     async fn sleep_until(&mut self, at: Duration);
 
+    /// Waits until what was written has an effect; a server whose writes have one at once needs no time.
+    async fn settle(&mut self, time: Duration) {
+        let until = self.now() + time;
+        self.sleep_until(until).await;
+    }
+
     /// Sends a request and returns when the head is received.
     async fn open(&mut self, call: &Call) -> Result<(Head, Self::Stream), Error>;
 

@@ -7,6 +7,7 @@ use fake_apiserver::scenario::Version;
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::http::Remote;
 use crate::in_process::InProcess;
 use crate::probe::{Probe, load};
 use crate::{Server, transcript};
@@ -134,7 +135,10 @@ pub async fn replay(files: &Files, versions: &[&str], only: &[String]) -> Result
             let played = if entry.is_some_and(|entry| !entry.played) {
                 "# not played\n".to_owned()
             } else {
-                let mut server = Server::InProcess(Box::new(InProcess::new(*version)));
+                let mut server = match probe.needs_sockets() {
+                    true => Server::Remote(Box::new(Remote::fake(*version).await?)),
+                    false => Server::InProcess(Box::new(InProcess::new(*version))),
+                };
                 match transcript(probe, &mut server).await {
                     Ok(played) => played,
                     Err(why) => format!("# not played: {why}\n"),

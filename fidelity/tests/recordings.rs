@@ -15,8 +15,9 @@ fn root() -> &'static Path {
 fn outcomes() -> Vec<Outcome> {
     let versions: Vec<&str> = VERSIONS.iter().map(|(name, _)| *name).collect();
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
         .build()
-        .expect("a runtime without I/O needs nothing");
+        .expect("the system lets a runtime wait for sockets");
     runtime
         .block_on(replay(&Files::below(root()), &versions, &[]))
         .expect("probes, recordings and accepted differences can be read")
