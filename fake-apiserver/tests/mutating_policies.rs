@@ -1,6 +1,6 @@
 //! Mutating admission policies in a server: which writes they change, when they are evaluated again, and what a failing one does.
-//! What a single mutation makes of an object is tested with the evaluator, in `builtin_kinds::admission_policy`. No recording
-//! holds this: the texts are read from the source of Kubernetes 1.36.
+//! What a single mutation makes of an object is tested with the evaluator, in `builtin_kinds::admission_policy`, and by the
+//! probes of `oracle/probes/mutations.yaml`.
 
 mod support;
 

@@ -129,6 +129,17 @@ pub fn check_duration(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the literal that is wrong at this byte, and the byte that is expected there.
+fn broken_literal(text: &[u8], at: usize) -> Option<(&'static str, char)> {
+    ["null", "true", "false"].into_iter().find_map(|literal| {
+        let right = (1..literal.len()).find(|length| {
+            let from = at.checked_sub(*length);
+            from.is_some_and(|from| text[from..at] == literal.as_bytes()[..*length])
+        })?;
+        literal.chars().nth(right).map(|next| (literal, next))
+    })
+}
+
 /// Returns the error of `encoding/json` for text that is not JSON; `error` is the error of serde_json for the same text.
 pub fn json_error(text: &[u8], error: &serde_json::Error) -> String {
     let lines = text.split(|byte| *byte == b'\n');
@@ -149,6 +160,11 @@ pub fn json_error(text: &[u8], error: &serde_json::Error) -> String {
         }
     };
     let found = error.to_string();
+    if found.starts_with("expected ident")
+        && let Some((literal, next)) = broken_literal(text, at)
+    {
+        return format!("invalid character '{shown}' in literal {literal} (expecting '{next}')");
+    }
     let place = [
         ("expected `:`", "after object key"),
         ("expected `,` or `}`", "after object key:value pair"),

@@ -11,13 +11,34 @@ use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::status::{Cause, Details, Status};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-pub use json_patch::Patch;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::admission_policy::{Compiled, GROUP, Matching, Request, conditions_hold};
 use crate::expression;
 use crate::size;
-use crate::webhook::{self, ClientConfig, Outcome};
+use crate::types::base64_error;
+use crate::webhook::{self, ClientConfig, Outcome, Review};
+
+/// Operations of a JSON Patch, which may be invalid.
+pub type Patch = Vec<Map<String, Value>>;
+
+/// Fields of `AdmissionRequest` after `uid`, in their order.
+const REQUEST_FIELDS: [&str; 14] = [
+    "kind",
+    "resource",
+    "subResource",
+    "requestKind",
+    "requestResource",
+    "requestSubResource",
+    "name",
+    "namespace",
+    "operation",
+    "userInfo",
+    "object",
+    "oldObject",
+    "dryRun",
+    "options",
+];
 
 /// Timeout of a webhook that names none.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -163,22 +184,29 @@ impl Hook {
 
     /// The `AdmissionReview` of a request.
     pub fn review(&self, request: &Request<'_>, uid: &str) -> Value {
-        let mut json = request.as_json();
-        json["uid"] = uid.into();
+        let mut sent = request.as_json();
         if request.kind.group.is_empty() && request.kind.plural == "namespaces" {
-            json["namespace"] = request.name.into();
+            sent["namespace"] = request.name.into();
         }
-        for empty in ["name", "namespace", "subResource", "requestSubResource"] {
-            if json[empty] == "" {
-                json.as_object_mut().map(|fields| fields.shift_remove(empty));
+        sent["object"] = request.object.cloned().unwrap_or_default();
+        sent["oldObject"] = request.old.cloned().unwrap_or_default();
+        let mut ordered = Map::from_iter([("uid".to_owned(), uid.into())]);
+        for field in REQUEST_FIELDS {
+            let mut value = sent[field].take();
+            if field == "userInfo"
+                && let Some(user) = value.as_object_mut()
+            {
+                user.retain(|_, value| !is_empty(value));
+            }
+            let shown = matches!(field, "object" | "oldObject" | "dryRun") || !is_empty(&value);
+            if shown {
+                ordered.insert(field.to_owned(), value);
             }
         }
-        json["object"] = request.object.cloned().unwrap_or_default();
-        json["oldObject"] = request.old.cloned().unwrap_or_default();
         json!({
             "kind": "AdmissionReview",
             "apiVersion": format!("admission.k8s.io/{}", self.version),
-            "request": json,
+            "request": ordered,
         })
     }
 
@@ -197,7 +225,13 @@ impl Hook {
                 Ok(Verdict::default())
             }
         };
-        let review = match webhook::response(url, outcome) {
+        let expected = Review {
+            kind: "AdmissionReview",
+            group: "admission.k8s.io",
+            version: self.version,
+        };
+        let read = webhook::response(url, outcome, &expected);
+        let review = match read.and_then(|review| mistyped(&review["response"]).map_or(Ok(review), Err)) {
             Ok(review) => review,
             Err(why) => return failed(format!("failed to call webhook: {why}")),
         };
@@ -213,16 +247,15 @@ impl Hook {
                 warnings,
             });
         }
-        let patch = match patch {
-            None => Patch::default(),
-            Some(bytes) => match serde_json::from_slice(&bytes) {
-                Ok(patch) => patch,
-                Err(error) => {
-                    let error = go_text::json_error(&bytes, &error);
-                    return failed(format!("received undecodable patch in webhook response: {error}"));
-                }
-            },
+        let patch = match patch.map_or_else(|| Ok(Patch::default()), |bytes| operations(&bytes)) {
+            Ok(patch) => patch,
+            Err(why) => return failed(format!("received undecodable patch in webhook response: {why}")),
         };
+        let patch_type = response["patchType"].as_str().unwrap_or_default();
+        if !patch.is_empty() && self.version == "v1" && patch_type != "JSONPatch" {
+            let patch_type = go_text::quote(patch_type);
+            return failed(format!("unsupported patch type {patch_type}"));
+        }
         Ok(Verdict { warnings, patch })
     }
 
@@ -260,22 +293,16 @@ impl Hook {
             (true, None, Some(_)) => {
                 return Err("webhook returned response.patchType but not response.patch".to_owned());
             }
-            (true, Some(_), Some("JSONPatch")) | (_, None, None) => {}
             (true, Some(_), Some("")) => {
                 return Err("webhook returned invalid response.patchType of \"\"".to_owned());
             }
-            (true, Some(_), Some(other)) => {
-                return Err(format!("unsupported patch type {}", go_text::quote(other)));
-            }
+            (true, Some(_), Some(_)) | (_, None, None) => {}
         }
         let patch = patch
             .filter(|_| self.mutating)
             .map(|patch| STANDARD.decode(patch));
-        let patch = patch.transpose().map_err(|error| {
-            tracing::debug!(%error, "a patch is not base64");
-            "illegal base64 data in response.patch".to_owned()
-        })?;
-        Ok((response, patch))
+        // What is not base64 was found with the types.
+        Ok((response, patch.and_then(Result::ok)))
     }
 
     /// The Status of a denial, of which the webhook may have sent some.
@@ -323,6 +350,63 @@ impl Refusal {
             status,
             warnings: Vec::new(),
         }
+    }
+}
+
+/// Reads a patch.
+fn operations(bytes: &[u8]) -> Result<Patch, String> {
+    let json: Value = serde_json::from_slice(bytes).map_err(|error| go_text::json_error(bytes, &error))?;
+    let wrong = |json: &Value, expected: &str| {
+        let found = go_text::json_kind(json);
+        format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{expected}")
+    };
+    match json {
+        Value::Null => Ok(Patch::default()),
+        Value::Array(operations) => operations
+            .into_iter()
+            .map(|operation| match operation {
+                Value::Object(operation) => Ok(operation),
+                other => Err(wrong(&other, "Operation")),
+            })
+            .collect(),
+        other => Err(wrong(&other, "Patch")),
+    }
+}
+
+/// Returns Go's error for the first field of a response whose value has the wrong type.
+fn mistyped(response: &Value) -> Option<String> {
+    let fields = response.as_object()?;
+    fields.iter().find_map(|(field, value)| {
+        let (fits, go_type) = match field.as_str() {
+            "uid" => (value.is_string(), "types.UID"),
+            "allowed" => (value.is_boolean(), "bool"),
+            "status" => (value.is_object(), "v1.Status"),
+            "patch" => (value.is_string(), "[]uint8"),
+            "patchType" => (value.is_string(), "v1.PatchType"),
+            "auditAnnotations" => (value.is_object(), "map[string]string"),
+            "warnings" => (value.is_array(), "[]string"),
+            _ => return None,
+        };
+        if value.is_null() {
+            return None;
+        }
+        if !fits {
+            let found = go_text::json_kind(value);
+            return Some(format!(
+                "json: cannot unmarshal {found} into Go struct field AdmissionResponse.response.{field} of type {go_type}"
+            ));
+        }
+        (field == "patch").then(|| base64_error(text(value))).flatten()
+    })
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

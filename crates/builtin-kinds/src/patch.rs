@@ -6,7 +6,7 @@ use apimachinery::status::{Cause, Status};
 use apimachinery::write::{FieldValidation, Patch};
 use apimachinery::{Version, depth, go_text};
 use json_patch::merge;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::schema::Schema;
 use super::types;
@@ -101,12 +101,12 @@ pub enum PatchError {
     Other(String),
 }
 
-/// Returns the object after the operations of a JSON Patch.
+/// Returns the object after the operations of a JSON Patch, which may be invalid.
 ///
 /// # Errors
 /// A [`PatchError`].
-pub fn by_operations(object: Value, operations: &json_patch::Patch) -> Result<Value, PatchError> {
-    let object = json::apply(object, operations)?;
+pub fn by_operations(object: Value, operations: &[Map<String, Value>]) -> Result<Value, PatchError> {
+    let object = json::apply_unread(object, operations)?;
     match object.is_object() && !depth::is_too_deep(&object) {
         true => Ok(object),
         false => Err(PatchError::Other("the outcome is no object".to_owned())),

@@ -26,6 +26,7 @@ mod scalars;
 pub use protobuf::from_protobuf;
 pub use quantities::{amount, difference, sum};
 pub use read::{Reading, conform, duplicates, read_named, read_text, read_tree, restorable};
+pub(crate) use scalars::base64_error;
 
 /// The parsed table.
 #[derive(Debug)]

@@ -95,8 +95,15 @@ impl ClientConfig {
                 port,
             } => (format!("{name}.{namespace}.svc:{port}"), path.as_str()),
         };
-        let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        format!("https://{authority}/{}?timeout={seconds}s", path.join("/"))
+        let mut clean: Vec<&str> = Vec::new();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => drop(clean.pop()),
+                part => clean.push(part),
+            }
+        }
+        format!("https://{authority}/{}?timeout={seconds}s", clean.join("/"))
     }
 
     /// Host name that the certificate must have, without brackets.
@@ -134,11 +141,54 @@ fn host_and_port(authority: &str) -> (String, u16) {
     (host.trim_matches(['[', ']']).to_owned(), port)
 }
 
-/// Returns the JSON of a response; `url` is that of the request.
+/// A kind of reviews.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Review {
+    /// Kind.
+    pub kind: &'static str,
+    /// API group, whose versions are `v1` and `v1beta1`.
+    pub group: &'static str,
+    /// Version of the request and its response.
+    pub version: &'static str,
+}
+
+impl Review {
+    /// Checks kind and version of a response; an empty one is that of the review.
+    ///
+    /// # Errors
+    /// The words of the decoder.
+    fn check(&self, json: &Value) -> Result<(), String> {
+        let text = |field: &str| json[field].as_str().unwrap_or_default();
+        let own = format!("{}/{}", self.group, self.version);
+        let (kind, api_version) = (text("kind"), text("apiVersion"));
+        let kind = if kind.is_empty() { self.kind } else { kind };
+        let api_version = if api_version.is_empty() {
+            own.as_str()
+        } else {
+            api_version
+        };
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        if kind != self.kind || group != self.group || !matches!(version, "v1" | "v1beta1") {
+            let [kind, api_version] = [kind, api_version].map(go_text::quote);
+            return Err(format!(
+                "no kind {kind} is registered for version {api_version} in scheme \"pkg/runtime/scheme.go:111\""
+            ));
+        }
+        if version != self.version {
+            let (kind, own) = (self.kind, self.version);
+            return Err(format!(
+                "converting ({version}.{kind}) to ({own}.{kind}): unknown conversion"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the JSON of a response, a review; `url` is that of the request.
 ///
 /// # Errors
-/// The words of client-go for a call that failed, or whose response is an error or no object.
-pub fn response(url: &str, outcome: &Outcome) -> Result<Value, String> {
+/// The words of client-go for a call that failed, or whose response is an error or no such review.
+pub fn response(url: &str, outcome: &Outcome, expected: &Review) -> Result<Value, String> {
     let (status, content_type, body) = match outcome {
         Outcome::Failed(why) => return Err(format!("Post {}: {why}", go_text::quote(url))),
         Outcome::Answered {
@@ -148,22 +198,39 @@ pub fn response(url: &str, outcome: &Outcome) -> Result<Value, String> {
         } => (*status, content_type.as_str(), body.as_slice()),
     };
     if !(200..=206).contains(&status) {
-        return Err(generic_error(status, content_type, body));
+        return Err(told(body).unwrap_or_else(|| generic_error(status, content_type, body)));
     }
     if body.is_empty() {
         return Err(format!(
             "0-length response with status code: {status} and content type: {content_type}"
         ));
     }
-    let json: Value = serde_json::from_slice(body).map_err(|error| {
-        let error = go_text::json_error(body, &error);
-        format!("couldn't get version/kind; json parse error: {error}")
-    })?;
-    if json["kind"].as_str().is_none_or(str::is_empty) {
-        let shown = String::from_utf8_lossy(body);
-        return Err(format!("Object 'Kind' is missing in '{shown}'"));
+    let unread = |why: String| format!("couldn't get version/kind; json parse error: {why}");
+    let json: Value = match body.trim_ascii_start().first() {
+        Some(b'{') => {
+            serde_json::from_slice(body).map_err(|error| unread(go_text::json_error(body, &error)))?
+        }
+        // Anything else is read as YAML.
+        Some(_) | None => serde_saphyr::from_slice(body)
+            .map_err(|error| unread(format!("error converting YAML to JSON: yaml: {error}")))?,
+    };
+    if !json.is_object() && !json.is_null() {
+        let found = go_text::json_kind(&json);
+        let of_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+                       \"json:\\\"kind,omitempty\\\"\" }";
+        return Err(unread(format!(
+            "json: cannot unmarshal {found} into Go value of type {of_type}"
+        )));
     }
+    expected.check(&json)?;
     Ok(json)
+}
+
+/// Message of a Status in the body of an error.
+fn told(body: &[u8]) -> Option<String> {
+    let json: Value = serde_json::from_slice(body).ok()?;
+    let is_status = json["kind"] == "Status" && json["apiVersion"] == "v1" && json["status"] != "Success";
+    is_status.then(|| json["message"].as_str().unwrap_or_default().to_owned())
 }
 
 fn generic_error(status: u16, content_type: &str, body: &[u8]) -> String {
@@ -263,7 +330,12 @@ mod tests {
             content_type: content_type.to_owned(),
             body: body.as_bytes().to_vec(),
         };
-        let told = |outcome: &Outcome| response("https://h/", outcome).unwrap_err();
+        let expected = Review {
+            kind: "AdmissionReview",
+            group: "admission.k8s.io",
+            version: "v1",
+        };
+        let told = |outcome: &Outcome| response("https://h/", outcome, &expected).unwrap_err();
         assert_eq!(
             told(&Outcome::Failed("EOF".to_owned())),
             "Post \"https://h/\": EOF"
@@ -285,9 +357,18 @@ mod tests {
             "0-length response with status code: 200 and content type: application/json"
         );
         assert_eq!(
-            told(&answered(200, "", "hello")),
-            "couldn't get version/kind; json parse error: invalid character 'h' looking for beginning of value"
+            told(&answered(200, "", "{hello")),
+            "couldn't get version/kind; json parse error: invalid character 'h' looking for beginning of object key string"
         );
-        assert_eq!(told(&answered(200, "", "{}")), "Object 'Kind' is missing in '{}'");
+        assert_eq!(
+            told(&answered(200, "", r#"{"kind":"Other"}"#)),
+            "no kind \"Other\" is registered for version \"admission.k8s.io/v1\" in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        assert_eq!(
+            told(&answered(200, "", r#"{"apiVersion":"admission.k8s.io/v1beta1"}"#)),
+            "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion"
+        );
+        let status = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"m"}"#;
+        assert_eq!(told(&answered(500, "application/json", status)), "m");
     }
 }

@@ -10,7 +10,7 @@ use apimachinery::status::Status;
 use apimachinery::write::{FieldValidation, Patch, Subresource};
 use builtin_kinds::catalog;
 use http::Method;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::accept::{self, Shape};
 use super::options::truthy;
@@ -41,6 +41,8 @@ pub struct WriteRequest {
     pub manager: String,
     /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
+    /// Its options except `dryRun`, as admission shows them.
+    pub options: Map<String, Value>,
 }
 
 /// Type of a write.
@@ -323,10 +325,12 @@ impl Asked<'_> {
 
     fn delete(self, name: String) -> Result<WriteRequest, Status> {
         let form = self.form()?;
-        let (options, dry_run) = deletion::read(self.request, &self.options, self.version)?;
+        let (how, dry_run, options) = deletion::read(self.request, &self.options, self.version)?;
+        let action = WriteAction::Delete { name, options: how };
         Ok(WriteRequest {
             dry_run,
-            ..self.into_write(WriteAction::Delete { name, options }, form, Vec::new())
+            options,
+            ..self.into_write(action, form, Vec::new())
         })
     }
 
@@ -335,12 +339,14 @@ impl Asked<'_> {
         let Request::List(list) = read else {
             return Err(Status::method_not_allowed());
         };
-        let (options, dry_run) = deletion::read(self.request, &self.options, self.version)?;
+        let (how, dry_run, options) = deletion::read(self.request, &self.options, self.version)?;
         let form = list.form;
         let list = Box::new(list);
+        let action = WriteAction::DeleteCollection { list, options: how };
         Ok(WriteRequest {
             dry_run,
-            ..self.into_write(WriteAction::DeleteCollection { list, options }, form, Vec::new())
+            options,
+            ..self.into_write(action, form, Vec::new())
         })
     }
 
@@ -378,7 +384,14 @@ impl Asked<'_> {
     }
 
     fn into_write(self, action: WriteAction, form: Representation, warnings: Vec<String>) -> WriteRequest {
+        let given = ["fieldManager", "fieldValidation"]
+            .into_iter()
+            .filter_map(|name| {
+                let value = self.options.first(name).filter(|value| !value.is_empty())?;
+                Some((name.to_owned(), value.into()))
+            });
         WriteRequest {
+            options: given.collect(),
             dry_run: self.options.dry_run(),
             manager: self.manager(),
             collection: self.collection,

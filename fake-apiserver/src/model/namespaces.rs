@@ -80,6 +80,7 @@ mod tests {
                 form: Representation::Full,
                 manager: "kube-apiserver".to_owned(),
                 warnings: Vec::new(),
+                options: serde_json::Map::new(),
             };
             model.write(Duration::ZERO, request, 0).unwrap();
         });

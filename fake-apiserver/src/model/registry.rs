@@ -22,7 +22,7 @@ use builtin_kinds::ownership::Ownership;
 use builtin_kinds::scale::of as scale_of;
 use builtin_kinds::{convert, defaults, ownership, patch, size, types};
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::hooks::Replies;
 use super::write::{self, Outcome};
@@ -92,6 +92,8 @@ struct Writer<'a> {
     admitted: bool,
     /// Whether it needs objects in other versions.
     converts: bool,
+    /// Options of the request except `dryRun`.
+    options: Map<String, Value>,
 }
 
 /// A rejected write.
@@ -141,6 +143,7 @@ pub(super) fn write(
         form: request.form,
         manager: request.manager,
         warnings: request.warnings,
+        options: request.options,
         written: Vec::new(),
     };
     // What it changes is converted before anything is decided.

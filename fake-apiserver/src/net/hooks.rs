@@ -294,7 +294,12 @@ fn broken(error: &hyper::Error) -> String {
     if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
         return "EOF".to_owned();
     }
-    match error.source() {
+    let source = error.source();
+    let cut = source
+        .and_then(|source| source.downcast_ref::<io::Error>())
+        .is_some_and(|source| source.kind() == io::ErrorKind::UnexpectedEof);
+    match source {
+        _ if cut => "EOF".to_owned(),
         Some(source) => source.to_string(),
         None => error.to_string(),
     }

@@ -3,13 +3,12 @@
 //! A pure evaluator: policies, bindings and a request in, objects and refusals out. It must not know storage or HTTP, nor how
 //! an object is read back after a mutation.
 //!
-//! Its texts are read from source, not recorded. Source: "Mutating Admission Policy", KEP-3962; apiserver
+//! Source: "Mutating Admission Policy", KEP-3962; apiserver
 //! `pkg/admission/plugin/policy/mutating`, `pkg/cel/mutation`.
 
 use apimachinery::Version;
 use apimachinery::kind::{ApiResource, KindRef};
-use json_patch::Patch;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::base::{Base, Binding};
 use super::{Compiled, GROUP, ParamQuery, Request, conditions_hold};
@@ -214,26 +213,25 @@ impl Invocation<'_> {
             let operation = expression::constructed(operation.as_ref(), "JSONPatch").ok_or_else(|| {
                 "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch".to_owned()
             })?;
-            let mut sent = json!({});
+            let mut sent = Map::new();
             for (field, value) in operation {
                 if field == "value" {
                     expression::check_constructed(value.as_ref())
                         .map_err(|why| format!("type mismatch: {why}"))?;
                 }
-                sent[field] = expression::to_json(value.as_ref()).map_err(|why| {
+                let value = expression::to_json(value.as_ref()).map_err(|why| {
                     format!(
                         "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
                     )
                 })?;
+                sent.insert(field.to_owned(), value);
             }
             operations.push(sent);
         }
-        let patch: Patch =
-            serde_json::from_value(operations.into()).map_err(|why| format!("JSONPath: {why}"))?;
-        match by_operations(object.clone(), &patch) {
+        match by_operations(object.clone(), &operations) {
             // Then the patch has no effect, and is no error.
             Err(PatchError::Test(_)) => Ok(object.clone()),
-            patched => patched.map_err(|why| format!("JSONPath: {why}")),
+            patched => patched.map_err(|why| format!("JSON Patch: {why}")),
         }
     }
 

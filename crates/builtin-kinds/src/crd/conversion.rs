@@ -9,7 +9,7 @@ use apimachinery::kind::ApiResource;
 use serde_json::{Map, Value, json};
 
 use super::Definition;
-use crate::webhook::{self, ClientConfig, Outcome};
+use crate::webhook::{self, ClientConfig, Outcome, Review};
 
 /// Timeout of a call.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,10 +53,18 @@ impl Conversion {
 
     /// Returns the `ConversionReview` of objects.
     pub fn review(&self, objects: &[Value], to: &ApiResource, uid: &str) -> Value {
+        // It is not stored with an object.
+        let mut objects = objects.to_vec();
+        for object in &mut objects {
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.shift_remove("resourceVersion");
+            }
+        }
         json!({
             "kind": "ConversionReview",
             "apiVersion": format!("apiextensions.k8s.io/{}", self.version.unwrap_or("v1")),
             "request": { "uid": uid, "desiredAPIVersion": to.api_version(), "objects": objects },
+            "response": { "uid": "", "convertedObjects": null, "result": { "metadata": {} } },
         })
     }
 
@@ -75,10 +83,16 @@ impl Conversion {
             from.api_version(),
             from.kind
         );
-        if self.version.is_none() {
-            return Err("no supported conversion review versions".to_owned());
-        }
-        let review = webhook::response(url, outcome).map_err(|why| format!("{what} failed: {why}"))?;
+        let version = self
+            .version
+            .ok_or_else(|| "no supported conversion review versions".to_owned())?;
+        let expected = Review {
+            kind: "ConversionReview",
+            group: "apiextensions.k8s.io",
+            version,
+        };
+        let review =
+            webhook::response(url, outcome, &expected).map_err(|why| format!("{what} failed: {why}"))?;
         let objects = self
             .checked(uid, &review)
             .map_err(|why| format!("{what} failed: {why}"))?;

@@ -4,9 +4,10 @@
 
 use apimachinery::depth::{DEPTH_MAX, TOO_DEEP};
 use apimachinery::encode::encode_json;
+use apimachinery::go_text;
 use json_patch::PatchOperation;
 use json_patch::jsonptr::Pointer;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::PatchError;
 use super::tree::{Container, Id, Tree};
@@ -23,30 +24,70 @@ const LEVELS_MAX: usize = DEPTH_MAX * 2;
 ///
 /// The error of the first operation that fails, or of a result above a limit.
 pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Value, PatchError> {
-    let mut tree = Tree::new();
-    let root = tree.put(object);
-    let mut document = Document {
-        tree,
-        root,
-        copied_bytes: 0,
-    };
+    let mut document = Document::new(object);
     for operation in operations {
-        document.apply(operation).ok_or_else(|| {
-            let message = format!("{operation} cannot be carried out");
-            match operation {
-                PatchOperation::Test(_) => PatchError::Test(message),
-                PatchOperation::Add(_)
-                | PatchOperation::Remove(_)
-                | PatchOperation::Replace(_)
-                | PatchOperation::Move(_)
-                | PatchOperation::Copy(_) => PatchError::Other(message),
-            }
-        })?;
+        document.apply(operation)?;
     }
-    let Document { tree, root, .. } = document;
-    tree.into_value(root, LEVELS_MAX)
-        .ok_or_else(|| PatchError::Other(TOO_DEEP.to_owned()))
+    document.into_value()
 }
+
+/// Applies operations in JSON, each of which is read when it is its turn.
+///
+/// # Errors
+///
+/// As of [`apply`].
+pub(super) fn apply_unread(object: Value, operations: &[Map<String, Value>]) -> Result<Value, PatchError> {
+    let mut document = Document::new(object);
+    for operation in operations {
+        document.apply(&read(operation).map_err(PatchError::Other)?)?;
+    }
+    document.into_value()
+}
+
+/// Reads an operation; a missing value is null.
+fn read(operation: &Map<String, Value>) -> Result<PatchOperation, String> {
+    let text = |field: &str| operation.get(field).and_then(Value::as_str);
+    let op = text("op").unwrap_or("unknown");
+    let (needed, lazy) = match op {
+        "add" | "remove" | "copy" => (&["from", "path"][usize::from(op != "copy")..], false),
+        "move" => (&["from", "path"][..], true),
+        "replace" | "test" => (&["path"][..], true),
+        other => return Err(format!("Unexpected kind: {other}")),
+    };
+    for field in needed {
+        if text(field).is_none() {
+            let why = match (*field, lazy || *field == "from") {
+                ("from", _) => "operation, missing from field: missing value",
+                (_, true) => "operation missing path field: missing value",
+                (_, false) => "missing value",
+            };
+            return Err(format!("{op} operation failed to decode {field}: {why}"));
+        }
+    }
+    let mut operation = operation.clone();
+    operation.entry("value").or_insert(Value::Null);
+    serde_json::from_value(Value::Object(operation)).map_err(|_| {
+        // The path does not begin with a slash.
+        let path = text("path").unwrap_or_default();
+        missing_path(op, path)
+    })
+}
+
+/// Error of an operation for whose path there is no container.
+fn missing_path(op: &str, path: &str) -> String {
+    match op {
+        "add" | "remove" => {
+            format!("{op} operation does not apply: doc is missing path: \"{path}\": {MISSING}")
+        }
+        "test" => format!("test operation does not apply: is missing path: {path}: {MISSING}"),
+        "move" | "copy" => {
+            format!("{op} operation does not apply: doc is missing destination path: {path}: {MISSING}")
+        }
+        op => format!("{op} operation does not apply: doc is missing path: {path}: {MISSING}"),
+    }
+}
+
+const MISSING: &str = "missing value";
 
 struct Document {
     tree: Tree,
@@ -61,65 +102,129 @@ struct Target {
 }
 
 impl Document {
-    /// Applies an operation. `None`: it fails.
-    fn apply(&mut self, operation: &PatchOperation) -> Option<()> {
+    fn new(object: Value) -> Self {
+        let mut tree = Tree::new();
+        let root = tree.put(object);
+        Self {
+            tree,
+            root,
+            copied_bytes: 0,
+        }
+    }
+
+    fn into_value(self) -> Result<Value, PatchError> {
+        let value = self.tree.into_value(self.root, LEVELS_MAX);
+        value.ok_or_else(|| PatchError::Other(TOO_DEEP.to_owned()))
+    }
+
+    fn apply(&mut self, operation: &PatchOperation) -> Result<(), PatchError> {
+        match operation {
+            PatchOperation::Test(test) => self.test(&test.path, &test.value),
+            other => self.change(other).map_err(PatchError::Other),
+        }
+    }
+
+    fn change(&mut self, operation: &PatchOperation) -> Result<(), String> {
         match operation {
             PatchOperation::Add(add) => {
-                let target = self.target(&add.path)?;
+                let target = self.target(&add.path);
+                let target = target.ok_or_else(|| missing_path("add", add.path.as_str()))?;
                 let value = self.tree.put(add.value.clone());
                 self.add(&target, value)
+                    .map_err(|why| format!("error in add for path: '{}': {why}", add.path))
             }
             PatchOperation::Remove(remove) => {
-                let target = self.target(&remove.path)?;
+                let target = self.target(&remove.path);
+                let target = target.ok_or_else(|| missing_path("remove", remove.path.as_str()))?;
                 self.remove(&target)
+                    .map_err(|why| format!("error in remove for path: '{}': {why}", remove.path))
             }
-            PatchOperation::Replace(replace) => {
-                if replace.path.is_root() {
-                    let contained = replace.value.is_object() || replace.value.is_array();
-                    self.root = self.tree.put(replace.value.clone());
-                    return contained.then_some(());
-                }
-                let target = self.target(&replace.path)?;
-                let value = self.tree.put(replace.value.clone());
-                self.replace(&target, value)
-            }
+            PatchOperation::Replace(replace) => self.replace_at(&replace.path, &replace.value),
             PatchOperation::Move(change) => {
-                let from = self.target(&change.from)?;
-                let value = self.get(&from)?;
-                self.remove(&from)?;
-                let target = self.target(&change.path)?;
+                let from = self.target(&change.from).ok_or_else(|| {
+                    let from = &change.from;
+                    format!("move operation does not apply: doc is missing from path: {from}: {MISSING}")
+                })?;
+                let in_move = |key: &str, why: String| format!("error in move for path: '{key}': {why}");
+                let value = self.get(&from).map_err(|why| in_move(&from.key, why))?;
+                self.remove(&from).map_err(|why| in_move(&from.key, why))?;
+                let target = self.target(&change.path);
+                let target = target.ok_or_else(|| missing_path("move", change.path.as_str()))?;
                 let value = match value {
                     Some(value) => value,
                     None => self.tree.put(Value::Null),
                 };
                 self.add(&target, value)
+                    .map_err(|why| in_move(change.path.as_str(), why))
             }
             PatchOperation::Copy(change) => {
-                let from = self.target(&change.from)?;
-                let source = self.get(&from)?;
-                let target = self.target(&change.path)?;
+                let from = self.target(&change.from).ok_or_else(|| {
+                    let from = &change.from;
+                    format!("copy operation does not apply: doc is missing from path: {from}: {MISSING}")
+                })?;
+                let source = self
+                    .get(&from)
+                    .map_err(|why| format!("error in copy for from: '{}': {why}", change.from))?;
+                let target = self.target(&change.path);
+                let target = target.ok_or_else(|| missing_path("copy", change.path.as_str()))?;
                 // A missing field of an object is null.
-                let copy = source.map_or(Some(Value::Null), |id| self.tree.copied(id, LEVELS_MAX))?;
+                let copy = source.map_or(Some(Value::Null), |id| self.tree.copied(id, LEVELS_MAX));
+                let copy = copy.ok_or_else(|| TOO_DEEP.to_owned())?;
                 self.copied_bytes += encode_json(&copy).len();
                 if self.copied_bytes > COPIED_BYTES_MAX {
-                    return None;
+                    return Err(format!(
+                        "Unable to complete the copy, the accumulated size increase of copy is {}, exceeding the limit {}",
+                        self.copied_bytes, COPIED_BYTES_MAX
+                    ));
                 }
                 let copy = self.tree.put(copy);
                 self.add(&target, copy)
+                    .map_err(|why| format!("error while adding value during copy: {why}"))
             }
-            PatchOperation::Test(test) => {
-                if test.path.is_root() {
-                    return self.tree.equals(self.root, &test.value).then_some(());
-                }
-                let target = self.target(&test.path)?;
-                // A missing field of an object equals null. Controllers use such a test before they write the first finalizer
-                // (kube-runtime's `finalizer`).
-                let equal = match self.get(&target)? {
-                    None => test.value.is_null(),
-                    Some(id) => self.tree.equals(id, &test.value),
-                };
-                equal.then_some(())
-            }
+            PatchOperation::Test(_) => Ok(()),
+        }
+    }
+
+    fn replace_at(&mut self, path: &Pointer, value: &Value) -> Result<(), String> {
+        if path.is_root() {
+            let contained = value.is_object() || value.is_array();
+            self.root = self.tree.put(value.clone());
+            // The library formats an error that it does not have.
+            return match contained {
+                true => Ok(()),
+                false => Err("replace operation value must be object or array: %!w(<nil>)".to_owned()),
+            };
+        }
+        let target = self.target(path);
+        let target = target.ok_or_else(|| missing_path("replace", path.as_str()))?;
+        if self.get(&target).is_err() {
+            return Err(format!(
+                "replace operation does not apply: doc is missing key: {path}: {MISSING}"
+            ));
+        }
+        let value = self.tree.put(value.clone());
+        self.replace(&target, value)
+            .map_err(|why| format!("error in remove for path: '{path}': {why}"))
+    }
+
+    fn test(&mut self, path: &Pointer, value: &Value) -> Result<(), PatchError> {
+        let equal = if path.is_root() {
+            self.tree.equals(self.root, value)
+        } else {
+            let target = self.target(path);
+            let target = target.ok_or_else(|| PatchError::Other(missing_path("test", path.as_str())))?;
+            let found = self
+                .get(&target)
+                .map_err(|why| PatchError::Other(format!("error in test for path: '{path}': {why}")))?;
+            // A missing field of an object equals null. Controllers use such a test before they write the first finalizer
+            // (kube-runtime's `finalizer`).
+            found.map_or(value.is_null(), |id| self.tree.equals(id, value))
+        };
+        match equal {
+            true => Ok(()),
+            false => Err(PatchError::Test(format!(
+                "testing value {path} failed: test failed"
+            ))),
         }
     }
 
@@ -128,79 +233,101 @@ impl Document {
         let mut holder = self.tree.container(self.root)?;
         for token in above.tokens() {
             let key = token.decoded().into_owned();
-            let id = self.get(&Target { holder, key })??;
+            let id = self.get(&Target { holder, key }).ok()??;
             holder = self.tree.container(id)?;
         }
         let key = key.decoded().into_owned();
         Some(Target { holder, key })
     }
 
-    /// Returns the value at the target: `Some(None)` if an object has no such field or it is null; `None` if a list has no
-    /// such item.
-    fn get(&mut self, target: &Target) -> Option<Option<Id>> {
-        match target.holder {
+    /// Returns the value at the target; `None`: an object has no such field, or the value is null.
+    ///
+    /// # Errors
+    /// A list has no such item.
+    fn get(&mut self, target: &Target) -> Result<Option<Id>, String> {
+        let found = match target.holder {
             Container::Object(id) => {
-                let found = self.tree.fields(id)?.get(&target.key).copied();
-                Some(found.filter(|id| !self.tree.is_null(*id)))
+                let fields = self.tree.fields(id);
+                fields.and_then(|fields| fields.get(&target.key).copied())
             }
-            Container::List(id) => {
-                let items = self.tree.items(id)?;
-                let found = items.get(index(&target.key, items.len())?)?;
-                Some(Some(found).filter(|id| !self.tree.is_null(*id)))
-            }
-        }
+            Container::List(id) => match self.tree.items(id) {
+                Some(items) => items.get(index(&target.key, items.len())?),
+                None => None,
+            },
+        };
+        Ok(found.filter(|id| !self.tree.is_null(*id)))
     }
 
-    fn add(&mut self, target: &Target, value: Id) -> Option<()> {
+    fn add(&mut self, target: &Target, value: Id) -> Result<(), String> {
         match target.holder {
             Container::Object(id) => {
-                self.tree.fields(id)?.insert(target.key.clone(), value);
+                if let Some(fields) = self.tree.fields(id) {
+                    fields.insert(target.key.clone(), value);
+                }
             }
             Container::List(id) => {
-                let items = self.tree.items(id)?;
-                // Negative indices count from the end.
-                let at = match target.key.as_str() {
-                    "-" => items.len(),
-                    key => index(key, items.len() + 1)?,
-                };
-                items.insert(at, value);
+                if let Some(items) = self.tree.items(id) {
+                    // Negative indices count from the end.
+                    let at = match target.key.as_str() {
+                        "-" => items.len(),
+                        key => index(key, items.len() + 1).map_err(|why| match key.parse::<i64>() {
+                            Ok(_) => why,
+                            Err(_) => format!("value was not a proper array index: '{key}': {why}"),
+                        })?,
+                    };
+                    items.insert(at, value);
+                }
             }
         }
-        Some(())
+        Ok(())
     }
 
     /// Replaces a value; in an object a missing field is added.
-    fn replace(&mut self, target: &Target, value: Id) -> Option<()> {
+    fn replace(&mut self, target: &Target, value: Id) -> Result<(), String> {
         match target.holder {
             Container::Object(_) => self.add(target, value),
             Container::List(id) => {
-                let items = self.tree.items(id)?;
-                let at = index(&target.key, items.len())?;
-                items.set(at, value);
-                Some(())
+                if let Some(items) = self.tree.items(id) {
+                    let at = index(&target.key, items.len())?;
+                    items.set(at, value);
+                }
+                Ok(())
             }
         }
     }
 
-    fn remove(&mut self, target: &Target) -> Option<()> {
+    fn remove(&mut self, target: &Target) -> Result<(), String> {
         match target.holder {
-            Container::Object(id) => self.tree.fields(id)?.remove(&target.key).map(|_| ()),
+            Container::Object(id) => {
+                let key = &target.key;
+                let fields = self.tree.fields(id);
+                let removed = fields.and_then(|fields| fields.remove(key));
+                removed
+                    .map(drop)
+                    .ok_or_else(|| format!("Unable to remove nonexistent key: {key}: {MISSING}"))
+            }
             Container::List(id) => {
-                let items = self.tree.items(id)?;
-                let at = index(&target.key, items.len())?;
-                items.remove(at);
-                Some(())
+                if let Some(items) = self.tree.items(id) {
+                    let at = index(&target.key, items.len())?;
+                    items.remove(at);
+                }
+                Ok(())
             }
         }
     }
 }
 
 /// Parses a key as index of a list of this length; negative ones count from its end.
-fn index(key: &str, length: usize) -> Option<usize> {
-    let index: i64 = key.parse().ok()?;
-    let length = i64::try_from(length).ok()?;
-    let index = if index < 0 { index + length } else { index };
-    usize::try_from(index).ok().filter(|_| index < length)
+fn index(key: &str, length: usize) -> Result<usize, String> {
+    let given: i64 = key
+        .parse()
+        .map_err(|_| format!("strconv.Atoi: parsing {}: invalid syntax", go_text::quote(key)))?;
+    let length = i64::try_from(length).unwrap_or(i64::MAX);
+    let index = if given < 0 { given + length } else { given };
+    let index = usize::try_from(index).ok();
+    index
+        .filter(|index| i64::try_from(*index).is_ok_and(|index| index < length))
+        .ok_or_else(|| format!("Unable to access invalid index: {given}: invalid index referenced"))
 }
 
 #[cfg(test)]
@@ -208,7 +335,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    use super::apply;
+    use super::{apply, apply_unread};
 
     #[rstest]
     #[case::absent_is_null(json!([{"op": "test", "path": "/metadata/finalizers", "value": null}]), true)]
@@ -256,5 +383,36 @@ mod tests {
         let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
         let object = json!({"l": [1, 2, 3], "m": {}});
         assert!(apply(object, &operations).is_err());
+    }
+
+    /// In the words of the library, which the recordings of webhooks hold for the first ones.
+    #[rstest]
+    #[case(json!({"op": "remove", "path": "/m/zz"}), "error in remove for path: '/m/zz': Unable to remove nonexistent key: zz: missing value")]
+    #[case(json!({"op": "replace", "path": "/m/zz/y", "value": 1}), "replace operation does not apply: doc is missing path: /m/zz/y: missing value")]
+    #[case(json!({"op": "test", "path": "/l/0", "value": 9}), "testing value /l/0 failed: test failed")]
+    #[case(json!({"op": "frob", "path": "/l"}), "Unexpected kind: frob")]
+    #[case(json!({"path": "/l"}), "Unexpected kind: unknown")]
+    #[case(json!({"op": "add", "value": 1}), "add operation failed to decode path: missing value")]
+    #[case(json!({"op": "test", "value": 1}), "test operation failed to decode path: operation missing path field: missing value")]
+    #[case(json!({"op": "copy", "path": "/l"}), "copy operation failed to decode from: operation, missing from field: missing value")]
+    #[case(json!({"op": "add", "path": "l", "value": 1}), "add operation does not apply: doc is missing path: \"l\": missing value")]
+    #[case(json!({"op": "add", "path": "/l/9", "value": 1}), "error in add for path: '/l/9': Unable to access invalid index: 9: invalid index referenced")]
+    #[case(json!({"op": "add", "path": "/l/x", "value": 1}), "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: parsing \"x\": invalid syntax")]
+    #[case(json!({"op": "replace", "path": "/l/9", "value": 1}), "replace operation does not apply: doc is missing key: /l/9: missing value")]
+    #[case(json!({"op": "move", "from": "/x/y", "path": "/l"}), "move operation does not apply: doc is missing from path: /x/y: missing value")]
+    #[case(json!({"op": "copy", "from": "/l", "path": "/x/y"}), "copy operation does not apply: doc is missing destination path: /x/y: missing value")]
+    fn errors_are_those_of_the_library(#[case] operation: Value, #[case] expected: &str) {
+        let object = json!({"l": [1, 2, 3], "m": {}});
+        let operations = [operation.as_object().cloned().unwrap()];
+        assert_eq!(
+            apply_unread(object, &operations).unwrap_err().to_string(),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_missing_value_is_null() {
+        let operations = [json!({"op": "add", "path": "/a"}).as_object().cloned().unwrap()];
+        assert_eq!(apply_unread(json!({}), &operations), Ok(json!({"a": null})));
     }
 }

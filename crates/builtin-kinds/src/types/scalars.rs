@@ -23,6 +23,11 @@ pub(super) fn bytes(text: &str) -> Result<Value, String> {
     }
 }
 
+/// Returns Go's error for text that is not base64.
+pub(crate) fn base64_error(text: &str) -> Option<String> {
+    bytes(text).err()
+}
+
 /// Returns the offset of an error in base64 as Go reports it: the first invalid character, or the start of the last group.
 fn illegal_byte(text: &str) -> usize {
     let foreign = |byte: u8| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));

@@ -2,11 +2,19 @@
 
 use apimachinery::status::{Cause, Status};
 use apimachinery::{Version, go_text};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::bounded;
 use super::options::{Options, dry_run_faults};
 use crate::api::{HttpRequest, body};
+
+/// Fields of `DeleteOptions` that admission shows, in their order.
+const SHOWN: [&str; 4] = [
+    "gracePeriodSeconds",
+    "preconditions",
+    "orphanDependents",
+    "propagationPolicy",
+];
 
 /// `DeleteOptions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,7 +55,7 @@ impl DeleteOptions {
     }
 }
 
-/// Returns the options, and whether it is a dry run.
+/// Returns the options, whether it is a dry run, and the options as admission shows them.
 ///
 /// # Errors
 ///
@@ -56,7 +64,7 @@ pub(super) fn read(
     request: &HttpRequest,
     options: &Options,
     version: Version,
-) -> Result<(DeleteOptions, bool), Status> {
+) -> Result<(DeleteOptions, bool, Map<String, Value>), Status> {
     bounded(request)?;
     let body = if request.body.is_empty() {
         options.as_delete_options()?
@@ -103,7 +111,11 @@ pub(super) fn read(
         accepted_only: orphan == Some(false),
         ..DeleteOptions::of(&body)
     };
-    Ok((how, !body_dry_run(&body).is_empty()))
+    let shown = SHOWN
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone())))
+        .filter(|(_, value)| !value.is_null());
+    Ok((how, !body_dry_run(&body).is_empty(), shown.collect()))
 }
 
 pub(super) fn body_dry_run(body: &Value) -> Vec<String> {

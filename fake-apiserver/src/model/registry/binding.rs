@@ -6,6 +6,7 @@ use apimachinery::Version;
 use apimachinery::kind::ApiResource;
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
+use builtin_kinds::catalog;
 use builtin_kinds::error_list::ErrorList;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -33,6 +34,10 @@ impl Writer<'_> {
             ));
         }
         check_target(&binding["target"])?;
+        let binding = &match resource.plural == "pods" {
+            true => self.admit_posted(&catalog::binding(), "binding", binding, name)?,
+            false => binding.clone(),
+        };
         if name.is_empty() {
             return Err(Status::bad_request("Name parameter required."));
         }

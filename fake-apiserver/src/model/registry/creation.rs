@@ -41,6 +41,8 @@ impl Writer<'_> {
             name = next();
         }
         let (object, uid) = self.prepared(&name, object)?;
+        // Admission may have changed it.
+        let name = text(&object, "name").to_owned();
         self.charge(&object, None, &name, None)?;
         match self.find(&name) {
             Some(_) if generated => return Err(Status::no_name_left(&kind, &name)),
@@ -87,10 +89,15 @@ impl Writer<'_> {
     /// Applies admission and validates the result. `complete`: the object has all defaults.
     fn admitted(&mut self, name: &str, mut object: Value, complete: bool) -> Result<(Value, String), Status> {
         let kind = self.stored_kind();
-        let sent = text(&object, "name").to_owned();
         let uid = write::uid(self.nonce, &self.key(name));
         let before = self.mutating().then(|| object.clone());
         self.mutate_new(&mut object, name, &uid)?;
+        let renamed = text(&object, "name").to_owned();
+        let name = if renamed.is_empty() {
+            name
+        } else {
+            renamed.as_str()
+        };
         let complete = complete && before.is_none_or(|before| before == object);
         self.check_escalation(&object, None, name)?;
         match kind.first_status {
@@ -115,7 +122,7 @@ impl Writer<'_> {
         let object = self.identified(object, name, &uid);
         self.check_new(&object, name)?;
         self.admit_by_policies((Some(&object), None), name, None)?;
-        self.validate_new_by_hooks(&object, &sent)?;
+        self.validate_new_by_hooks(&object, name)?;
         self.keep_to_limits(&object, name, None)?;
         Ok((object, uid))
     }

@@ -40,7 +40,7 @@ impl Writer<'_> {
         check_preconditions(&kind, &current, options)?;
         self.admit_by_policies((None, Some(&current.json())), name, None)?;
         if !self.admitted {
-            self.admit_deletion(&current)?;
+            self.admit_deletion(&current, name)?;
         }
         let key = current.key.clone();
         let mut marked = current.json();
@@ -144,7 +144,7 @@ impl Writer<'_> {
         // Nothing is deleted before all of them are admitted.
         for item in &page.items {
             if let Some(current) = self.find(item.name()) {
-                self.admit_deletion(&current)?;
+                self.admit_deletion(&current, "")?;
             }
         }
         self.admitted = true;

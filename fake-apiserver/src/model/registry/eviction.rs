@@ -12,7 +12,7 @@ use apimachinery::object::Stored;
 use apimachinery::selector::LabelSelector;
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
-use builtin_kinds::scale;
+use builtin_kinds::{catalog, scale};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -47,6 +47,7 @@ impl Writer<'_> {
             ));
         }
         let current = self.current(name)?;
+        self.admit_posted(&catalog::eviction(), "eviction", eviction, name)?;
         let pod = current.json();
         let at_rest = matches!(
             pod["status"]["phase"].as_str(),

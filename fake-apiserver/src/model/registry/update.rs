@@ -15,7 +15,6 @@ use builtin_kinds::{admission_policy, crd, ownership, types, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::webhooks::Attributes;
 use super::{Writer, finalizers, is_terminating, parts, text};
 use crate::api::write::check_namespace;
 use crate::model::write;
@@ -242,12 +241,7 @@ impl Writer<'_> {
             return Err(Status::invalid_object(&kind, current.name(), &[error]));
         }
         self.admit_by_policies((Some(&manifest), Some(&stored)), current.name(), subresource)?;
-        self.validate_by_hooks(Attributes {
-            object: Some(&manifest),
-            old: Some(&stored),
-            name: current.name(),
-            subresource,
-        })?;
+        self.validate_changed_by_hooks(&manifest, current, subresource)?;
         // An update of a pod cannot change limited fields.
         if kind.plural != "pods" || subresource.is_some() {
             self.keep_to_limits(&manifest, current.name(), subresource)?;

@@ -19,9 +19,10 @@ use serde_json::{Value, json};
 
 use super::policies::Reinvocation;
 use super::{Writer, parts, remove};
+use crate::api::write::check_namespace;
 use crate::model::Model;
 use crate::model::hooks::Reply;
-use crate::model::write::Outcome;
+use crate::model::write::{self, Outcome};
 
 /// Attributes of a write (`admission.Attributes`), its objects in the version in which they are stored.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +105,7 @@ impl Writer<'_> {
             subresource: None,
         };
         if let Some(mutated) = self.mutated(attributes)? {
+            check_namespace(&mutated, &self.collection)?;
             *object = mutated;
         }
         Ok(())
@@ -138,11 +140,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Sends a new object as it is to be stored to the validating webhooks; `sent`: the name in the request.
+    /// Sends a new object as it is to be stored to the validating webhooks.
     ///
     /// # Errors
     /// As [`Writer::mutate_new`].
-    pub(super) fn validate_new_by_hooks(&mut self, object: &Value, sent: &str) -> Result<(), Status> {
+    pub(super) fn validate_new_by_hooks(&mut self, object: &Value, name: &str) -> Result<(), Status> {
         if self.requester.is_none() || self.model.hooks(false).is_none() {
             return Ok(());
         }
@@ -154,27 +156,115 @@ impl Writer<'_> {
         self.validate_by_hooks(Attributes {
             object: Some(&object),
             old: None,
-            name: sent,
+            name,
             subresource: None,
         })
     }
 
-    /// Sends a deletion to the mutating webhooks, then to the validating ones.
+    /// Sends the object that replaces `current`, as it is to be stored, to the validating webhooks.
     ///
     /// # Errors
     /// As [`Writer::mutate_new`].
-    pub(super) fn admit_deletion(&mut self, stored: &Stored) -> Result<(), Status> {
+    pub(super) fn validate_changed_by_hooks(
+        &mut self,
+        manifest: &Value,
+        current: &Arc<Stored>,
+        subresource: Option<Subresource>,
+    ) -> Result<(), Status> {
+        if self.requester.is_none() || self.model.hooks(false).is_none() {
+            return Ok(());
+        }
+        let (kind, key) = (&self.kind, current.key.as_str());
+        let outcome = write::replace(
+            kind,
+            key,
+            Some(current),
+            manifest.clone(),
+            self.time(),
+            String::new(),
+        );
+        let mut object = match outcome {
+            Outcome::Put(object) | Outcome::Released(object) => object,
+            Outcome::Same(stored) => stored.json(),
+            Outcome::Gone => manifest.clone(),
+        };
+        object["metadata"]["resourceVersion"] = current.revision.to_string().into();
+        self.validate_by_hooks(Attributes {
+            object: Some(&object),
+            old: Some(&current.json()),
+            name: current.name(),
+            subresource,
+        })
+    }
+
+    /// Sends a deletion to the mutating webhooks, then to the validating ones; `name`: that of the request, which one of a
+    /// collection does not have.
+    ///
+    /// # Errors
+    /// As [`Writer::mutate_new`].
+    pub(super) fn admit_deletion(&mut self, stored: &Stored, name: &str) -> Result<(), Status> {
         if self.requester.is_none() || !self.model.has_hooks() {
             return Ok(());
         }
         let attributes = Attributes {
             object: None,
             old: Some(&stored.json()),
-            name: stored.name(),
+            name,
             subresource: None,
         };
         self.mutated(attributes)?;
         self.validate_by_hooks(attributes)
+    }
+
+    /// Sends the object of a POST to a subresource, which is of another kind, to the mutating webhooks, then to the validating
+    /// ones. Returns it as the first ones change it.
+    ///
+    /// # Errors
+    /// As [`Writer::mutate_new`].
+    pub(super) fn admit_posted(
+        &mut self,
+        part: &KindRef,
+        subresource: &'static str,
+        object: &Value,
+        name: &str,
+    ) -> Result<Value, Status> {
+        let mut object = object.clone();
+        if self.requester.is_none() || !self.model.has_hooks() {
+            return Ok(object);
+        }
+        self.name_namespace(&mut object);
+        let conformed = types::conform(part, &object, self.model.version);
+        let mut object = conformed.map_err(Status::unexplained)?.unwrap_or(object);
+        let attributes = Attributes {
+            object: None,
+            old: None,
+            name,
+            subresource: None,
+        };
+        let kind = self.stored_kind();
+        for mutating in [true, false] {
+            let hooks = self.model.hooks(mutating);
+            for hook in hooks.iter().flat_map(|hooks| hooks.of(&kind)) {
+                let of_post = attributes.of(Some(&object));
+                let mut versioned = self.requested(of_post);
+                versioned.part = Some((part.clone(), subresource));
+                let request = versioned.request(of_post);
+                if hook.selects(&request, std::slice::from_ref(&kind)).is_none()
+                    || !hook.conditions_hold(&request)?
+                {
+                    continue;
+                }
+                hook.check_dry_run(self.dry_run)?;
+                let Some(reply) = self.call(hook, &versioned, of_post, 0)? else {
+                    return Err(suspended());
+                };
+                let patch = self.apply_reply(hook, &reply)?;
+                if !patch.is_empty() {
+                    object = hook.patched(Some(&object), &patch)?;
+                }
+            }
+        }
+        Ok(object)
     }
 
     /// Returns the object after the mutating policies and then the mutating webhooks; `None`: it is unchanged.
@@ -326,7 +416,7 @@ impl Writer<'_> {
         VersionedAttributes {
             kind: self.requested_kind(),
             request_kind: self.requested_kind(),
-            part: scaled.then(catalog::scale),
+            part: scaled.then(|| (catalog::scale(), Subresource::Scale.name())),
             object: attributes.object.cloned(),
             old: attributes.old.cloned(),
             namespace: self.collection.namespace.clone(),
@@ -473,8 +563,18 @@ impl Writer<'_> {
             (None, _) => "DeleteOptions",
         };
         let mut options = json!({ "kind": kind, "apiVersion": "meta.k8s.io/v1" });
-        if self.dry_run {
-            options["dryRun"] = json!(["All"]);
+        let dry_run = self.dry_run.then(|| json!(["All"]));
+        // The order of their fields is not the same.
+        if kind != "DeleteOptions"
+            && let Some(dry_run) = &dry_run
+        {
+            options["dryRun"] = dry_run.clone();
+        }
+        for (name, value) in &self.options {
+            options[name] = value.clone();
+        }
+        if let Some(dry_run) = dry_run {
+            options["dryRun"] = dry_run;
         }
         options
     }
@@ -485,8 +585,8 @@ pub(super) struct VersionedAttributes {
     kind: KindRef,
     /// Kind of the request.
     request_kind: KindRef,
-    /// Kind of the objects, if they are those of a subresource.
-    part: Option<KindRef>,
+    /// Kind of the objects and name of the subresource, if they are those of one.
+    part: Option<(KindRef, &'static str)>,
     object: Option<Value>,
     old: Option<Value>,
     namespace: Option<String>,
@@ -511,9 +611,9 @@ impl VersionedAttributes {
             },
             kind: &self.kind,
             request_kind: &self.request_kind,
-            part: self.part.as_deref(),
+            part: self.part.as_ref().map(|(kind, _)| &**kind),
             subresource: match self.part {
-                Some(_) => Subresource::Scale.name(),
+                Some((_, name)) => name,
                 None => attributes.subresource.map_or("", Subresource::name),
             },
             name: attributes.name,
