@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use apimachinery::Version;
 use apimachinery::kind::ApiResource;
 use apimachinery::status::Cause;
 use serde_json::Value;
@@ -12,6 +13,7 @@ use super::{GROUP, request_type};
 use crate::error_list::ErrorList;
 use crate::expression::Expression;
 use crate::expression::check::Type;
+use crate::validation::formats::qualified_name;
 
 /// Reasons a validation can give.
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -23,7 +25,10 @@ const MUTATED: [&str; 3] = ["*", "CREATE", "UPDATE"];
 pub fn validate(kind: &ApiResource, object: &Value) -> Vec<Cause> {
     let mut found = ErrorList::default();
     match (&*kind.group, &*kind.kind) {
-        (GROUP, "ValidatingAdmissionPolicy") => validating(&object["spec"], &mut found),
+        (GROUP, "ValidatingAdmissionPolicy") => {
+            let name = text(&object["metadata"], "name");
+            validating(name, &object["spec"], &mut found);
+        }
         (GROUP, "MutatingAdmissionPolicy") => mutating(&object["spec"], &mut found),
         (GROUP, "MutatingAdmissionPolicyBinding") => {
             mutated_operations(&object["spec"], "matchResources", &mut found);
@@ -54,10 +59,28 @@ fn known(params: bool) -> Vec<(&'static str, Type)> {
     scope
 }
 
-fn validating(spec: &Value, found: &mut ErrorList) {
+/// A policy has rules, which tell the types of its objects.
+fn rules(spec: &Value, found: &mut ErrorList) {
+    let constraints = &spec["matchConstraints"];
+    if constraints.is_object() && list(constraints, "resourceRules").next().is_none() {
+        found.required("spec.matchConstraints.resourceRules", "");
+    }
+}
+
+fn validating(name: &str, spec: &Value, found: &mut ErrorList) {
     let mut scope = known(spec["paramKind"].is_object());
+    rules(spec, found);
     conditions(spec, "spec", &scope, found);
+    if list(spec, "variables").next().is_some() {
+        scope.push(("variables", Type::Object(Arc::default())));
+    }
     variables(spec, &mut scope, found);
+    if list(spec, "validations").next().is_none() && list(spec, "auditAnnotations").next().is_none() {
+        for field in ["validations", "auditAnnotations"] {
+            let why = "validations or auditAnnotations must contain at least one item";
+            found.required(&format!("spec.{field}"), why);
+        }
+    }
     for (index, validation) in list(spec, "validations").enumerate() {
         let at = |field: &str| format!("spec.validations[{index}].{field}");
         expression(found, validation, &at("expression"), &scope, Some(Type::Bool));
@@ -77,17 +100,45 @@ fn validating(spec: &Value, found: &mut ErrorList) {
             found.unsupported(&at("reason"), reason, &REASONS);
         }
     }
+    annotations(name, spec, &scope, found);
+}
+
+/// Checks audit annotations, whose keys follow the name of the policy.
+fn annotations(policy: &str, spec: &Value, scope: &[(&str, Type)], found: &mut ErrorList) {
+    let keys: Vec<&str> = list(spec, "auditAnnotations")
+        .map(|annotation| text(annotation, "key"))
+        .collect();
+    for (index, annotation) in list(spec, "auditAnnotations").enumerate() {
+        let at = |field: &str| format!("spec.auditAnnotations[{index}].{field}");
+        let key = format!("{policy}/{}", keys[index]);
+        for why in qualified_name(&key, Version::V1_36) {
+            found.invalid(&at("key"), &key.as_str().into(), &why);
+        }
+        match text(annotation, "valueExpression").trim() {
+            "" => found.required(&at("valueExpression"), "valueExpression is not specified"),
+            source => {
+                let kind = compiled(found, source, &at("valueExpression"), scope, None);
+                if !matches!(kind, Type::Dyn | Type::Text | Type::Null) {
+                    let why = format!(
+                        "must evaluate to one of [string null_type] but got {}",
+                        kind.name()
+                    );
+                    found.invalid(&at("valueExpression"), &source.into(), &why);
+                }
+            }
+        }
+        if keys[..index].contains(&keys[index]) {
+            found.duplicate(&at("key"), &keys[index].into(), "");
+        }
+    }
 }
 
 fn mutating(spec: &Value, found: &mut ErrorList) {
     let mut scope = known(spec["paramKind"].is_object());
-    if !spec["matchConstraints"].is_object() {
-        found.required("spec.matchConstraints", "");
-    } else if list(&spec["matchConstraints"], "resourceRules").next().is_none() {
-        found.required("spec.matchConstraints.resourceRules", "");
-    }
+    rules(spec, found);
     mutated_operations(spec, "matchConstraints", found);
     conditions(spec, "spec", &scope, found);
+    scope.push(("variables", Type::Object(Arc::default())));
     variables(spec, &mut scope, found);
     if list(spec, "mutations").next().is_none() {
         found.required("spec.mutations", "mutations must contain at least one item");
@@ -137,14 +188,15 @@ fn mutation(of: &Value, at: &str, scope: &[(&str, Type)], found: &mut ErrorList)
         }
         (true, "") => found.required(&format!("{at}.{own}.expression"), ""),
         (true, source) => {
-            let checked = Expression::parse(source).and_then(|expression| expression.check_mutation(scope));
-            judged(
-                found,
-                source,
-                &format!("{at}.{own}.expression"),
-                checked,
-                Some(wanted),
-            );
+            let at = format!("{at}.{own}.expression");
+            let parsed = Expression::parse(source);
+            let exact = parsed.as_ref().is_ok_and(Expression::has_known_type);
+            let checked = parsed.and_then(|expression| expression.check_mutation(scope));
+            let wanted_of = |kind: &Type| exact && *kind != wanted || !kind.may_be(&wanted);
+            match checked {
+                Ok(kind) if wanted_of(&kind) => mistaken(found, source, &at, &kind, &wanted),
+                checked => drop(judged(found, source, &at, checked, None)),
+            }
         }
     }
     if of[other].is_object() {
@@ -179,8 +231,15 @@ fn conditions(of: &Value, at: &str, scope: &[(&str, Type)], found: &mut ErrorLis
 fn variables(spec: &Value, scope: &mut Vec<(&'static str, Type)>, found: &mut ErrorList) {
     let mut variables: std::collections::BTreeMap<String, Type> = Default::default();
     for (index, variable) in list(spec, "variables").enumerate() {
-        let at = format!("spec.variables[{index}].expression");
-        let kind = expression(found, variable, &at, scope, None);
+        let at = |field: &str| format!("spec.variables[{index}].{field}");
+        match text(variable, "name") {
+            name if name.trim().is_empty() => found.required(&at("name"), "name is not specified"),
+            name if !is_identifier(name) => {
+                found.invalid(&at("name"), &name.into(), "must be a valid CEL identifier");
+            }
+            _ => {}
+        }
+        let kind = expression(found, variable, &at("expression"), scope, None);
         variables.insert(text(variable, "name").to_owned(), kind);
         scope.retain(|(name, _)| *name != "variables");
         scope.push(("variables", Type::Object(Arc::new(variables.clone()))));
@@ -222,6 +281,46 @@ fn compiled(
     judged(found, source, at, checked, wanted)
 }
 
+/// Adds the error for a result of the wrong type.
+fn mistaken(found: &mut ErrorList, source: &str, at: &str, kind: &Type, wanted: &Type) {
+    let name = match kind {
+        Type::Null => "null_type".to_owned(),
+        kind => kind.name(),
+    };
+    let why = format!("must evaluate to {} but got {name}", wanted.name());
+    found.invalid(at, &source.into(), &why);
+}
+
+/// Whether a variable can have this name.
+fn is_identifier(name: &str) -> bool {
+    const RESERVED: [&str; 21] = [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ];
+    let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let rest = name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+    begins && rest && !RESERVED.contains(&name)
+}
+
 fn judged(
     found: &mut ErrorList,
     source: &str,
@@ -235,8 +334,7 @@ fn judged(
             Type::Dyn
         }
         (Ok(kind), Some(wanted)) if !kind.may_be(&wanted) => {
-            let why = format!("must evaluate to {} but got {}", wanted.name(), kind.name());
-            found.invalid(at, &source.into(), &why);
+            mistaken(found, source, at, &kind, &wanted);
             kind
         }
         (Ok(kind), _) => kind,

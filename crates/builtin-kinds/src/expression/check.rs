@@ -120,6 +120,17 @@ impl Expression {
         self.checked(variables, true)
     }
 
+    /// Whether `check` returns the type that a server infers, not just `Dyn` for one it does not infer.
+    pub(crate) fn has_known_type(&self) -> bool {
+        match &self.parsed.expr {
+            Expr::Ident(_) | Expr::Select(_) | Expr::Literal(_) => true,
+            Expr::List(list) => list.elements.is_empty(),
+            Expr::Call(_) | Expr::Comprehension(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => {
+                false
+            }
+        }
+    }
+
     fn checked(&self, variables: &[(&str, Type)], mutates: bool) -> Result<Type, String> {
         if self.unsupported.is_some() {
             return Ok(Type::Dyn);
@@ -224,9 +235,6 @@ const TYPES: [&str; 12] = [
     "optional_type",
 ];
 
-/// Fields of `JSONPatch`.
-const PATCH_FIELDS: [&str; 4] = ["op", "path", "from", "value"];
-
 impl Checker {
     fn problem(&mut self, id: u64, message: String) -> Type {
         self.problems.push((id, message));
@@ -259,9 +267,18 @@ impl Checker {
                     .filter(|first| items.iter().all(|item| item == *first));
                 Type::List(Arc::new(same.cloned().unwrap_or(Type::Dyn)))
             }
-            Expr::Map(_) => {
-                each_part(tree, &mut |part| drop(self.infer(part)));
-                Type::Map(Arc::new(Type::Dyn))
+            Expr::Map(map) => {
+                let mut values = Vec::new();
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        self.infer(&entry.key);
+                        values.push(self.infer(&entry.value));
+                    }
+                }
+                let same = values
+                    .first()
+                    .filter(|first| values.iter().all(|value| value == *first));
+                Type::Map(Arc::new(same.cloned().unwrap_or(Type::Dyn)))
             }
             Expr::Struct(made) => self.constructed(tree, made),
             Expr::Unspecified => Type::Dyn,
@@ -269,18 +286,32 @@ impl Checker {
     }
 
     fn constructed(&mut self, tree: &Tree, made: &StructExpr) -> Type {
-        each_part(tree, &mut |part| drop(self.infer(part)));
         let name = made.type_name.as_str();
         let is_patch = name == "JSONPatch";
-        if !(self.mutates && (is_patch || name == "Object" || name.starts_with("Object."))) {
+        let is_known = self.mutates && (is_patch || name == "Object" || name.starts_with("Object."));
+        if !is_known {
+            each_part(tree, &mut |part| drop(self.infer(part)));
             return self.undeclared(tree.id, name);
         }
         for entry in &made.entries {
-            if let EntryExpr::StructField(field) = &entry.expr
-                && is_patch
-                && !PATCH_FIELDS.contains(&field.field.as_str())
-            {
-                self.problem(entry.id, format!("undefined field '{}'", field.field));
+            let EntryExpr::StructField(field) = &entry.expr else {
+                continue;
+            };
+            let (kind, field_name) = (self.infer(&field.value), field.field.as_str());
+            let declared = match field_name {
+                _ if !is_patch => continue,
+                "value" => continue,
+                "op" | "path" | "from" => Type::Text.name(),
+                _ => String::new(),
+            };
+            if !matches!(kind, Type::Dyn | Type::Text) || declared.is_empty() && kind != Type::Dyn {
+                let kind = kind.name();
+                let message = format!(
+                    "expected type of field '{field_name}' is '{declared}' but provided type is '{kind}'"
+                );
+                self.problem(entry.id, message);
+            } else if declared.is_empty() {
+                self.problem(entry.id, format!("undefined field '{field_name}'"));
             }
         }
         Type::Constructed(name.to_owned())
@@ -373,7 +404,16 @@ impl Checker {
                 && (self.mutates || namespace != "jsonpatch")
                 && let Some(kind) = result_of(&format!("{namespace}.{name}"))
             {
-                call.args.iter().for_each(|arg| drop(self.infer(arg)));
+                let args: Vec<Type> = call.args.iter().map(|arg| self.infer(arg)).collect();
+                let fits = args.iter().all(|arg| matches!(arg, Type::Text | Type::Dyn));
+                if namespace == "jsonpatch" && !fits {
+                    let names: Vec<String> = args.iter().map(Type::name).collect();
+                    let message = format!(
+                        "found no matching overload for '{namespace}.{name}' applied to '({})'",
+                        names.join(", ")
+                    );
+                    return self.problem(id, message);
+                }
                 return kind;
             }
         }

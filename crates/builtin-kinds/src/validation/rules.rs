@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::context::FieldContext;
 use super::formats::{self, Format};
-use super::{amounts, autoscaling, network, objects, placement, pods, status, volumes, webhooks, workloads};
+use super::{
+    amounts, autoscaling, network, objects, placement, pods, policies, status, volumes, webhooks, workloads,
+};
 use crate::error_list::ErrorList;
 use crate::fields::below;
 use crate::types::{Struct, Type};
@@ -277,6 +279,10 @@ checks! {
     webhook_name => webhooks::webhook_name,
     webhook_rule => webhooks::webhook_rule,
     webhook_call => webhooks::webhook_call,
+    param_kind => policies::param_kind,
+    named_rule => policies::named_rule,
+    policy_binding => policies::policy_binding,
+    validation_actions => policies::validation_actions,
     condition_type => status::condition_type,
     addresses => status::addresses,
 }

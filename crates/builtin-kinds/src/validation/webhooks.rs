@@ -50,8 +50,43 @@ pub(super) fn webhook_rule(context: &FieldContext<'_>, errors: &mut ErrorList) {
             }
         }
     }
-    if context.list("resources").is_empty() {
-        errors.required(&context.at("resources"), "");
+    resources(context, errors);
+}
+
+/// Validates the resources of a rule: wildcards do not stand beside what they include.
+fn resources(context: &FieldContext<'_>, errors: &mut ErrorList) {
+    let (at, said) = (context.at("resources"), context.list("resources"));
+    if said.is_empty() {
+        errors.required(&at, "");
+    }
+    let all: Vec<&str> = said.iter().map(|one| one.as_str().unwrap_or_default()).collect();
+    for (nth, &one) in all.iter().enumerate() {
+        let at = format!("{at}[{nth}]");
+        if one.is_empty() {
+            errors.required(&at, "");
+        }
+        let Some((resource, part)) = one.split_once('/') else {
+            continue;
+        };
+        for wildcard in [format!("{resource}/*"), format!("*/{part}")] {
+            if all[..nth].contains(&wildcard.as_str()) {
+                let why = format!("if '{wildcard}' is present, must not specify {one}");
+                errors.invalid(&at, &one.into(), &why);
+            }
+        }
+    }
+    let shown = Value::from(said);
+    if all.len() > 1 && all.contains(&"*/*") {
+        errors.invalid(
+            &at,
+            &shown,
+            "if '*/*' is present, must not specify other resources",
+        );
+    }
+    let whole = all.iter().any(|one| !one.contains('/') && *one != "*");
+    if all.contains(&"*") && whole {
+        let why = "if '*' is present, must not specify other resources without subresources";
+        errors.invalid(&at, &shown, why);
     }
 }
 
