@@ -27,10 +27,9 @@ pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String 
     }
     let mut called = BTreeSet::new();
     let items: Vec<&Item> = { played.items.iter() }
-        .filter(|item| match item {
-            Item::Called(_) if rule(Rule::HideCalls) => false,
-            Item::Called(call) if rule(Rule::CallsOnce) => called.insert(without_uid(call)),
-            _ => true,
+        .filter(|item| {
+            let Item::Called(call) = item else { return true };
+            !rule(Rule::HideCalls) && (!rule(Rule::CallsOnce) || called.insert(without_uid(call)))
         })
         .collect();
     for item in &items {

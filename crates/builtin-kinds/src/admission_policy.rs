@@ -2,7 +2,7 @@
 //!
 //! A pure evaluator: policies, bindings and a request in, a refusal and warnings out. It must not know storage or HTTP.
 //!
-//! Not there: audit annotations, and types of `object` and `params` (`status.typeChecking`).
+//! Audit annotations are checked and never evaluated: there is no audit log.
 //!
 //! Source: "Validating Admission Policy"; apiserver `pkg/admission/plugin/policy/validating`.
 
@@ -11,7 +11,8 @@ use std::sync::Arc;
 use apimachinery::kind::ApiResource;
 use serde_json::{Value, json};
 
-use crate::expression::{Answer, Expression, Failure, Object};
+use crate::expression::{Answer, Authorizer, Expression, Failure, Object};
+use crate::rbac;
 
 mod base;
 mod check;
@@ -57,6 +58,8 @@ pub struct Request<'a> {
     pub old: Option<&'a Value>,
     /// The Namespace itself.
     pub namespace_object: Option<&'a Value>,
+    /// Authorizer of the user.
+    pub authorizer: Option<&'a Authorizer>,
 }
 
 /// Which objects a policy takes as parameters.
@@ -126,12 +129,6 @@ impl Compiled {
             expression: Expression::parse(text).ok(),
             text: text.to_owned(),
         }
-    }
-
-    /// Whether it uses functions that are not there, so that its value means nothing.
-    fn is_unsupported(&self) -> bool {
-        let expression = self.expression.as_ref();
-        expression.is_some_and(|expression| expression.unsupported().is_some())
     }
 
     /// As [`Expression::evaluate`].
@@ -261,13 +258,14 @@ impl Policy {
         };
         for params in &all {
             let scope = self.base.scope(request, params.as_ref());
-            let decisions = self.decisions(&scope);
+            let of_messages = self.base.message_scope(request, params.as_ref());
+            let decisions = self.decisions(&scope, &of_messages);
             self.apply(binding, decisions, verdict);
         }
     }
 
     /// What the validations find, unless a condition does not hold.
-    fn decisions(&self, scope: &Scope) -> Vec<Decision> {
+    fn decisions(&self, scope: &Scope, of_messages: &Scope) -> Vec<Decision> {
         for condition in &self.base.conditions {
             match scope.evaluate(condition) {
                 Ok(Answer::Bool(true)) => {}
@@ -281,7 +279,7 @@ impl Policy {
                 .filter_map(|validation| match scope.evaluate(&validation.expression) {
                     Ok(Answer::Bool(true)) => None,
                     Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => {
-                        Some(validation.decision(scope))
+                        Some(validation.decision(of_messages))
                     }
                     Err(failure) => self.failed(&validation.expression, &failure),
                 });
@@ -357,6 +355,20 @@ impl Validation {
 }
 
 impl Request<'_> {
+    /// The variable `authorizer`.
+    pub(crate) fn authorizer(&self) -> Option<Object> {
+        let own = |text: &str| text.to_owned();
+        let attributes = rbac::Attributes::Resource {
+            verb: String::new(),
+            group: own(&self.kind.group),
+            resource: own(&self.kind.plural),
+            subresource: own(self.subresource),
+            name: own(self.name),
+            namespace: own(self.namespace.unwrap_or_default()),
+        };
+        Some(self.authorizer?.for_request(attributes))
+    }
+
     /// The attribute `request` (`AdmissionRequest`).
     pub(crate) fn as_json(&self) -> Value {
         let gvk = |of: &ApiResource| json!({ "group": of.group, "version": of.version, "kind": of.kind });

@@ -159,7 +159,8 @@ impl Hook {
                 ("oldObject", value(request.old)),
                 ("request", expression::untyped(&json)),
             ];
-            condition.evaluate(known, size, &mut spent)
+            let authorizer = request.authorizer().map(|value| ("authorizer", value));
+            condition.evaluate(known.into_iter().chain(authorizer), size, &mut spent)
         });
         match held {
             Err(_) if !self.fails => Ok(false),
@@ -360,17 +361,15 @@ fn operations(bytes: &[u8]) -> Result<Patch, String> {
         let found = go_text::json_kind(json);
         format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{expected}")
     };
-    match json {
-        Value::Null => Ok(Patch::default()),
-        Value::Array(operations) => operations
-            .into_iter()
-            .map(|operation| match operation {
-                Value::Object(operation) => Ok(operation),
-                other => Err(wrong(&other, "Operation")),
-            })
-            .collect(),
-        other => Err(wrong(&other, "Patch")),
+    if json.is_null() {
+        return Ok(Patch::default());
     }
+    let operations = json.as_array().ok_or_else(|| wrong(&json, "Patch"))?;
+    let read = operations.iter().map(|operation| {
+        let fields = operation.as_object().cloned();
+        fields.ok_or_else(|| wrong(operation, "Operation"))
+    });
+    read.collect()
 }
 
 /// Returns Go's error for the first field of a response whose value has the wrong type.

@@ -25,6 +25,7 @@ mod tests;
 mod values;
 
 pub use fields::Fields;
+pub use library::authorization::Authorizer;
 pub(crate) use values::double;
 pub use values::{
     check_constructed, constructed, list, optional, text, to_items, to_json, untyped, with_format,
@@ -62,7 +63,6 @@ pub struct Expression {
     /// The same with guards.
     guarded: Tree,
     source: Source,
-    unsupported: Option<&'static str>,
     /// Whether its evaluation needs a separate stack.
     deep: bool,
 }
@@ -131,7 +131,6 @@ impl Expression {
         Ok(Self {
             guarded: guard::guarded(parsed.clone()),
             source: Source::new(source, program.source_info(), &parsed),
-            unsupported: unsupported(&parsed),
             deep: depth > SHALLOW,
             parsed,
         })
@@ -140,12 +139,6 @@ impl Expression {
     /// Returns whether it refers to this variable.
     pub fn uses(&self, variable: &str) -> bool {
         self.parsed.references().has_variable(variable)
-    }
-
-    /// Returns the functions of Kubernetes that it uses and that are not implemented; such an expression is accepted and always
-    /// true.
-    pub fn unsupported(&self) -> Option<&'static str> {
-        self.unsupported
     }
 
     /// Evaluates it. Adds the cost to `spent`; `size` is the approximate size of all variables in bytes.
@@ -176,9 +169,6 @@ impl Expression {
         size: usize,
         spent: &mut u64,
     ) -> Result<Object, Failure> {
-        if self.unsupported.is_some() {
-            return Ok(Box::new(CelBool::from(true)));
-        }
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         for (name, value) in variables {
             context.add_variable_as_val(name, value);
@@ -201,26 +191,12 @@ impl Expression {
     }
 }
 
-/// Returns the features of a server's expressions that are not implemented.
-pub fn missing() -> std::collections::BTreeSet<&'static str> {
-    let functions = library::MISSING_FUNCTIONS.iter().map(|(_, what)| *what);
-    library::MISSING.into_iter().chain(functions).collect()
-}
-
 /// Runs a closure on a separate, large stack; `None`: it failed. Its result is the same as on the stack of the caller.
 fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
         thread.spawn_scoped(scope, work).ok()?.join().ok()
     })
-}
-
-fn unsupported(tree: &Tree) -> Option<&'static str> {
-    let references = tree.references();
-    let name = library::MISSING.iter().find(|name| references.has_variable(name));
-    let mut functions = library::MISSING_FUNCTIONS.iter();
-    let function = functions.find(|(name, _)| references.has_function(name));
-    name.copied().or(function.map(|(_, what)| *what))
 }
 
 /// Text of an expression, and the offsets of its parts.

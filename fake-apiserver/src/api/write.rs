@@ -10,7 +10,7 @@ use apimachinery::status::Status;
 use apimachinery::write::{FieldValidation, Patch, Subresource};
 use builtin_kinds::catalog;
 use http::Method;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::accept::{self, Shape};
 use super::options::truthy;
@@ -42,8 +42,11 @@ pub struct WriteRequest {
     /// Texts of `Warning` headers.
     pub warnings: Vec<String>,
     /// Its options except `dryRun`, as admission shows them.
-    pub options: Map<String, Value>,
+    pub options: ShownOptions,
 }
+
+/// Options by name, in the order of the wire.
+pub type ShownOptions = Vec<(&'static str, Value)>;
 
 /// Type of a write.
 #[derive(Debug, Clone)]
@@ -388,7 +391,7 @@ impl Asked<'_> {
             .into_iter()
             .filter_map(|name| {
                 let value = self.options.first(name).filter(|value| !value.is_empty())?;
-                Some((name.to_owned(), value.into()))
+                Some((name, value.into()))
             });
         WriteRequest {
             options: given.collect(),

@@ -274,7 +274,7 @@ impl ApiServer {
             form: Representation::Full,
             manager: "kube-apiserver".to_owned(),
             warnings: Vec::new(),
-            options: serde_json::Map::new(),
+            options: Vec::new(),
         };
         let done = self.model.write(Duration::ZERO, request, 0);
         let done = done.map_err(|refused| refused.status)?;

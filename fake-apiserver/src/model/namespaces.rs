@@ -80,7 +80,7 @@ mod tests {
                 form: Representation::Full,
                 manager: "kube-apiserver".to_owned(),
                 warnings: Vec::new(),
-                options: serde_json::Map::new(),
+                options: Vec::new(),
             };
             model.write(Duration::ZERO, request, 0).unwrap();
         });

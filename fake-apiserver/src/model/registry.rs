@@ -22,13 +22,13 @@ use builtin_kinds::ownership::Ownership;
 use builtin_kinds::scale::of as scale_of;
 use builtin_kinds::{convert, defaults, ownership, patch, size, types};
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::hooks::Replies;
 use super::write::{self, Outcome};
 use super::{Model, Written, table};
 use crate::api::access::Requester;
-use crate::api::write::{WriteAction, WriteRequest, check_name, check_namespace};
+use crate::api::write::{ShownOptions, WriteAction, WriteRequest, check_name, check_namespace};
 
 mod admission;
 mod binding;
@@ -93,7 +93,7 @@ struct Writer<'a> {
     /// Whether it needs objects in other versions.
     converts: bool,
     /// Options of the request except `dryRun`.
-    options: Map<String, Value>,
+    options: ShownOptions,
 }
 
 /// A rejected write.

@@ -89,6 +89,15 @@ impl Base {
     }
 
     pub(super) fn scope(&self, request: &Request<'_>, params: Option<&Value>) -> Scope {
+        self.scope_with(request, params, request.authorizer())
+    }
+
+    /// The scope of a message, which knows no authorizer, not even by a variable.
+    pub(super) fn message_scope(&self, request: &Request<'_>, params: Option<&Value>) -> Scope {
+        self.scope_with(request, params, None)
+    }
+
+    fn scope_with(&self, request: &Request<'_>, params: Option<&Value>, authorizer: Option<Object>) -> Scope {
         let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
         let mut known = vec![
             ("object", value(request.object)),
@@ -96,6 +105,7 @@ impl Base {
             ("request", expression::untyped(&request.as_json())),
             ("namespaceObject", value(request.namespace_object)),
         ];
+        known.extend(authorizer.map(|value| ("authorizer", value)));
         if self.param_kind.is_some() {
             known.push(("params", value(params)));
         }

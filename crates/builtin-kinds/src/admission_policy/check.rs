@@ -50,7 +50,7 @@ fn known(params: bool) -> Vec<(&'static str, Type)> {
         ("object", Type::Dyn),
         ("oldObject", Type::Dyn),
         ("namespaceObject", Type::Dyn),
-        ("authorizer", Type::Dyn),
+        ("authorizer", Type::authorizer()),
         ("request", request_type()),
     ];
     if params {
@@ -93,7 +93,9 @@ fn validating(name: &str, spec: &Value, found: &mut ErrorList) {
         let of_message = text(validation, "messageExpression");
         if !of_message.is_empty() {
             let at = at("messageExpression");
-            compiled(found, of_message, &at, &scope, Some(Type::Text));
+            let without = scope.iter().filter(|(name, _)| *name != "authorizer");
+            let without: Vec<(&str, Type)> = without.cloned().collect();
+            compiled(found, of_message, &at, &without, Some(Type::Text));
         }
         let reason = &validation["reason"];
         if reason.as_str().is_some_and(|reason| !REASONS.contains(&reason)) {
@@ -283,9 +285,9 @@ fn compiled(
 
 /// Adds the error for a result of the wrong type.
 fn mistaken(found: &mut ErrorList, source: &str, at: &str, kind: &Type, wanted: &Type) {
-    let name = match kind {
-        Type::Null => "null_type".to_owned(),
-        kind => kind.name(),
+    let name = match *kind == Type::Null {
+        true => "null_type".to_owned(),
+        false => kind.name(),
     };
     let why = format!("must evaluate to {} but got {name}", wanted.name());
     found.invalid(at, &source.into(), &why);

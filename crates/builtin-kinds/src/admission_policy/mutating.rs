@@ -169,9 +169,6 @@ impl Invocation<'_> {
             return Ok(None);
         };
         let changed = match mutation {
-            Mutation::Apply(expression) | Mutation::Patch(expression) if expression.is_unsupported() => {
-                return Ok(None);
-            }
             Mutation::Apply(expression) => self.applied(expression, object, request, version),
             Mutation::Patch(expression) => self.patched(expression, object, request),
         };

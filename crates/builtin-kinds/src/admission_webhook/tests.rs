@@ -42,6 +42,7 @@ fn create_request<'a>(kind: &'a ApiResource, object: &'a Value, nothing: &'a Val
         object: Some(object),
         old: None,
         namespace_object: None,
+        authorizer: None,
     }
 }
 

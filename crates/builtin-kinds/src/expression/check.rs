@@ -13,7 +13,7 @@ use cel::parser::Expression as Tree;
 use regex::Regex;
 
 use super::library::is_format;
-use super::library::pairs::PAIRS;
+use super::library::pairs::{MAPPED, PAIRS};
 use super::{Expression, problem, with_room};
 
 /// Type of an expression.
@@ -45,11 +45,45 @@ pub enum Type {
     Object(Arc<BTreeMap<String, Type>>),
     /// An `optional`.
     Optional(Arc<Type>),
-    /// What mutations construct: `Object`, the type of a field below it (`Object.spec`), or `JSONPatch`.
+    /// What mutations construct: `Object`, the type of a field below it (`Object.spec`), or `JSONPatch`; or a type of the
+    /// authorization library.
     Constructed(String),
 }
 
+/// Names of types of the authorization library begin with this.
+const AUTHORIZATION: &str = "kubernetes.authorization.";
+
+/// Type of the variable `authorizer`.
+const AUTHORIZER: &str = "kubernetes.authorization.Authorizer";
+
+/// Functions of the authorization library.
+const AUTHORIZATION_FUNCTIONS: [&str; 14] = [
+    "path",
+    "group",
+    "serviceAccount",
+    "resource",
+    "subresource",
+    "namespace",
+    "name",
+    "fieldSelector",
+    "labelSelector",
+    "check",
+    "allowed",
+    "errored",
+    "reason",
+    "error",
+];
+
+fn authorization(name: &str) -> Type {
+    Type::Constructed(format!("{AUTHORIZATION}{name}"))
+}
+
 impl Type {
+    /// Returns the type of the variable `authorizer`.
+    pub(crate) fn authorizer() -> Self {
+        authorization("Authorizer")
+    }
+
     /// Returns its name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
@@ -132,9 +166,6 @@ impl Expression {
     }
 
     fn checked(&self, variables: &[(&str, Type)], mutates: bool) -> Result<Type, String> {
-        if self.unsupported.is_some() {
-            return Ok(Type::Dyn);
-        }
         let mut checker = Checker {
             mutates,
             scopes: variables
@@ -343,7 +374,12 @@ impl Checker {
                 "value" => Type::Dyn,
                 _ => self.problem(id, format!("undefined field '{field}'")),
             },
-            Type::Dyn | Type::Constructed(_) => Type::Dyn,
+            Type::Constructed(name) if name == AUTHORIZER && field == "requestResource" => {
+                authorization("ResourceCheck")
+            }
+            Type::Dyn => Type::Dyn,
+            Type::Constructed(name) if !name.starts_with(AUTHORIZATION) => Type::Dyn,
+            Type::Constructed(name) => self.problem(id, format!("unexpected failed resolution of '{name}'")),
             Type::Bool
             | Type::Int
             | Type::Double
@@ -430,6 +466,11 @@ impl Checker {
             return Type::Optional(Arc::new(field));
         }
         let args: Vec<Type> = call.args.iter().map(|arg| self.infer(arg)).collect();
+        if let Some(Type::Constructed(of)) = &target
+            && of.starts_with(AUTHORIZATION)
+        {
+            return self.authorization(id, of, name, &args);
+        }
         if let Some(kind) = self.operator(id, name, &args) {
             return kind;
         }
@@ -444,13 +485,46 @@ impl Checker {
             ("value" | "orValue", Some(Type::Optional(value))) => (**value).clone(),
             ("optMap" | "optFlatMap" | "or", Some(optional @ Type::Optional(_))) => optional.clone(),
             ("min" | "max" | "sum", Some(Type::List(item))) => (**item).clone(),
-            ("reverse" | "slice" | "sort" | "distinct", Some(list @ Type::List(_))) => list.clone(),
+            (
+                "reverse" | "slice" | "sort" | "distinct" | "@sortByAssociatedKeys",
+                Some(list @ Type::List(_)),
+            ) => list.clone(),
             ("sub" | "add", _) => Type::Dyn,
             (name, _) => match result_of(name) {
                 Some(kind) => kind,
                 None => self.undeclared(id, name),
             },
         }
+    }
+
+    /// Returns the result type of a function of the authorization library.
+    fn authorization(&mut self, id: u64, of: &str, name: &str, args: &[Type]) -> Type {
+        let texts = args.iter().all(|arg| matches!(arg, Type::Text | Type::Dyn));
+        let result = match (of.trim_start_matches(AUTHORIZATION), name, args.len()) {
+            ("Authorizer", "path", 1) => authorization("PathCheck"),
+            ("Authorizer", "group", 1) => authorization("GroupCheck"),
+            ("Authorizer", "serviceAccount", 2) => authorization("Authorizer"),
+            ("GroupCheck", "resource", 1)
+            | (
+                "ResourceCheck",
+                "subresource" | "namespace" | "name" | "fieldSelector" | "labelSelector",
+                1,
+            ) => authorization("ResourceCheck"),
+            ("PathCheck" | "ResourceCheck", "check", 1) => authorization("Decision"),
+            ("Decision", "allowed" | "errored", 0) => Type::Bool,
+            ("Decision", "reason" | "error", 0) => Type::Text,
+            (_, name, _) if !AUTHORIZATION_FUNCTIONS.contains(&name) => return self.undeclared(id, name),
+            (_, _, _) => Type::Dyn,
+        };
+        if texts && result != Type::Dyn {
+            return result;
+        }
+        let names: Vec<String> = args.iter().map(Type::name).collect();
+        let message = format!(
+            "found no matching overload for '{name}' applied to '{of}.({})'",
+            names.join(", ")
+        );
+        self.problem(id, message)
     }
 
     /// Returns the result type of an operator; `None`: not an operator.
@@ -582,10 +656,16 @@ fn result_of(name: &str) -> Option<Type> {
         | "getPort"
         | "getEscapedPath"
         | "jsonpatch.escapeKey" => Type::Text,
+        "allowed" | "errored" => Type::Bool,
+        "reason" | "error" => Type::Text,
+        name if AUTHORIZATION_FUNCTIONS.contains(&name) => Type::Dyn,
         "bytes" => Type::Bytes,
         "timestamp" => Type::Timestamp,
         "duration" => Type::Duration,
-        PAIRS => Type::List(Arc::new(Type::Dyn)),
+        PAIRS | "flatten" => Type::List(Arc::new(Type::Dyn)),
+        MAPPED => Type::Map(Arc::new(Type::Dyn)),
+        "lists.range" => Type::List(Arc::new(Type::Int)),
+        "slice" | "sort" | "distinct" | "@sortByAssociatedKeys" => Type::Dyn,
         "split" | "findAll" => Type::List(Arc::new(Type::Text)),
         "getQuery" => Type::Map(Arc::new(Type::List(Arc::new(Type::Text)))),
         "optional.of" | "optional.none" | "optional.ofNonZeroValue" => Type::Optional(Arc::new(Type::Dyn)),

@@ -31,6 +31,11 @@ const REPLACE: &str = "@replace";
 const JOIN: &str = "@join";
 const CONSTRUCT: &str = "@construct";
 const SETS: &str = "@sets";
+const CHECK: &str = "@check";
+const DISTINCT: &str = "@distinct";
+
+/// Cost of an authorization check.
+const CHECK_COST: u64 = 350_000;
 
 /// Function type of contexts.
 type Function = Box<
@@ -53,7 +58,7 @@ pub(super) fn install(
     cost: &Arc<AtomicU64>,
     size: usize,
 ) -> Result<(), DeclarationError> {
-    let (cost, of_sets) = (Arc::clone(cost), Arc::clone(cost));
+    let [cost, of_sets, of_checks, of_lists] = std::array::from_fn(|_| Arc::clone(cost));
     let surcharge = u64::try_from(size / BYTES_PER_UNIT).unwrap_or(u64::MAX);
     let iterate: Function = Box::new(move |call| {
         let weight = call.args.pop();
@@ -91,7 +96,27 @@ pub(super) fn install(
         let answer = sets::decide(name.unwrap_or_default(), one.as_ref(), other.as_ref())?;
         Ok(CowVal::owned(CelBool::from(answer)))
     });
+    let check: Function = Box::new(move |call| {
+        let value = call.args.pop().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+        let spent = of_checks.fetch_add(CHECK_COST, Ordering::Relaxed);
+        match spent.saturating_add(CHECK_COST) > CALL_COST_MAX {
+            true => Err(too_expensive()),
+            false => Ok(value),
+        }
+    });
     context.add_function(SETS, compare)?;
+    context.add_function(CHECK, check)?;
+    // Each element is compared with all before it.
+    let distinct: Function = Box::new(move |call| {
+        let list = call.args.pop().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+        let units = count(list.as_ref()).saturating_pow(2);
+        let spent = of_lists.fetch_add(units, Ordering::Relaxed);
+        match spent.saturating_add(units) > CALL_COST_MAX {
+            true => Err(too_expensive()),
+            false => Ok(list),
+        }
+    });
+    context.add_function(DISTINCT, distinct)?;
     context.add_function(ITERATE, iterate)?;
     context.add_function(SIZED, sized)?;
     context.add_function(REPLACE, Box::new(replace) as Function)?;
@@ -268,6 +293,14 @@ fn rewrite_call(tree: &mut Tree) {
         (operators::ADD, None, 2) | ("format", Some(_), 1) => {
             let inner = std::mem::take(tree);
             *tree = called(SIZED, id, vec![inner]);
+        }
+        ("distinct", Some(target), 0) => {
+            let list = std::mem::take(&mut **target);
+            **target = called(DISTINCT, id, vec![list]);
+        }
+        ("check", Some(_), 1) => {
+            let inner = std::mem::take(tree);
+            *tree = called(CHECK, id, vec![inner]);
         }
         (name, Some(target), 2) if is_ident(target, "sets") && sets::NAMES.contains(&name) => {
             let args = std::iter::once(literal(id, name.to_owned())).chain(std::mem::take(&mut call.args));

@@ -1,8 +1,6 @@
 //! Functions of Kubernetes' CEL environment besides the standard ones: lists, regular expressions, and, each in a file,
 //! quantities, addresses, URLs, formats, semantic versions and sets.
 //!
-//! [`MISSING`] and [`MISSING_FUNCTIONS`] list what is not implemented.
-//!
 //! Source: apiserver `pkg/cel/library`.
 
 use std::cmp::Ordering;
@@ -14,21 +12,13 @@ use cel::{Env, ExecutionError, extensions};
 use regex::Regex;
 
 mod addresses;
+pub(super) mod authorization;
 mod format;
 pub(super) mod pairs;
 mod quantity;
 mod semver;
 pub(super) mod sets;
 mod url;
-
-/// Libraries that are not implemented.
-pub(super) const MISSING: [&str; 1] = ["authorizer"];
-
-/// Functions that are not implemented, each with what it belongs to.
-pub(super) const MISSING_FUNCTIONS: [(&str, &str); 2] = [
-    ("transformMap", "maps constructed of two variables"),
-    ("transformMapEntry", "maps constructed of two variables"),
-];
 
 pub(super) use format::is_format;
 
@@ -38,8 +28,9 @@ pub(super) use format::is_format;
 /// Never: names and signatures are fixed, and a test makes one.
 pub(super) fn environment() -> Env {
     let mut env = Env::stdlib();
-    env.add_extension(extensions::strings)
-        .expect("the extension is added once");
+    for extension in [extensions::strings, extensions::lists] {
+        env.add_extension(extension).expect("the extension is added once");
+    }
     lists(&mut env).expect("each overload is declared once");
     patterns(&mut env).expect("each overload is declared once");
     quantity::declare(&mut env).expect("each overload is declared once");
@@ -47,6 +38,7 @@ pub(super) fn environment() -> Env {
     url::declare(&mut env).expect("each overload is declared once");
     pairs::declare(&mut env).expect("each macro is declared once");
     semver::declare(&mut env).expect("each overload is declared once");
+    authorization::declare(&mut env).expect("each overload is declared once");
     format::declare(&mut env).expect("each overload is declared once");
     cel::add_overload!(env, fn escape_key: (CelString) -> CelString, name = "jsonpatch.escapeKey")
         .expect("each overload is declared once");

@@ -118,10 +118,10 @@ impl Document {
     }
 
     fn apply(&mut self, operation: &PatchOperation) -> Result<(), PatchError> {
-        match operation {
-            PatchOperation::Test(test) => self.test(&test.path, &test.value),
-            other => self.change(other).map_err(PatchError::Other),
+        if let PatchOperation::Test(test) = operation {
+            return self.test(&test.path, &test.value);
         }
+        self.change(operation).map_err(PatchError::Other)
     }
 
     fn change(&mut self, operation: &PatchOperation) -> Result<(), String> {

@@ -2,10 +2,10 @@
 
 use apimachinery::status::{Cause, Status};
 use apimachinery::{Version, go_text};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::bounded;
 use super::options::{Options, dry_run_faults};
+use super::{ShownOptions, bounded};
 use crate::api::{HttpRequest, body};
 
 /// Fields of `DeleteOptions` that admission shows, in their order.
@@ -64,7 +64,7 @@ pub(super) fn read(
     request: &HttpRequest,
     options: &Options,
     version: Version,
-) -> Result<(DeleteOptions, bool, Map<String, Value>), Status> {
+) -> Result<(DeleteOptions, bool, ShownOptions), Status> {
     bounded(request)?;
     let body = if request.body.is_empty() {
         options.as_delete_options()?
@@ -113,7 +113,7 @@ pub(super) fn read(
     };
     let shown = SHOWN
         .iter()
-        .filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone())))
+        .filter_map(|name| Some((*name, body.get(*name)?.clone())))
         .filter(|(_, value)| !value.is_null());
     Ok((how, !body_dry_run(&body).is_empty(), shown.collect()))
 }

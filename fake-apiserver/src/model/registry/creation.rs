@@ -129,7 +129,7 @@ impl Writer<'_> {
 
     fn store_new(&mut self, name: &str, mut object: Value, uid: String) -> Result<(u16, Bytes), Status> {
         let (kind, key) = (&self.kind, self.key(name));
-        self.warnings.extend(unevaluated::warnings(kind, &object));
+        self.warnings.extend(unevaluated::warnings(kind));
         if let Some(definition) = Definition::of(kind) {
             definition.store(&mut object);
         }

@@ -202,7 +202,7 @@ impl Writer<'_> {
             return Ok(());
         };
         let namespace = self.collection.namespace.clone();
-        let namespace_object = self.namespace_object();
+        let (namespace_object, authorizer) = (self.namespace_object(), self.authorizer());
         let request = Request {
             operation: match (object, old) {
                 (Some(_), None) => "CREATE",
@@ -221,6 +221,7 @@ impl Writer<'_> {
             object,
             old,
             namespace_object: namespace_object.as_ref(),
+            authorizer: authorizer.as_ref(),
         };
         let params = |query: &ParamQuery<'_>| self.model.params(query, namespace.as_deref());
         let verdict = policies.judge(&request, &params);

@@ -14,11 +14,13 @@ use builtin_kinds::admission_policy::{GROUP, Request};
 use builtin_kinds::admission_webhook::{Hook, Hooks, Patch};
 use builtin_kinds::crd::Definition;
 use builtin_kinds::crd::conversion::{self, Conversion};
-use builtin_kinds::{catalog, convert, ownership, scale, types};
+use builtin_kinds::expression::Authorizer;
+use builtin_kinds::{catalog, convert, ownership, rbac, scale, types};
 use serde_json::{Value, json};
 
 use super::policies::Reinvocation;
 use super::{Writer, parts, remove};
+use crate::api::access::User;
 use crate::api::write::check_namespace;
 use crate::model::Model;
 use crate::model::hooks::Reply;
@@ -422,6 +424,7 @@ impl Writer<'_> {
             namespace: self.collection.namespace.clone(),
             namespace_object: self.namespace_object(),
             user: self.user(),
+            authorizer: self.authorizer(),
             options: self.options(attributes),
             dry_run: self.dry_run,
         }
@@ -555,6 +558,26 @@ impl Writer<'_> {
         })
     }
 
+    /// Authorizer of the user, for expressions.
+    pub(super) fn authorizer(&self) -> Option<Authorizer> {
+        let requester = self.requester?;
+        let authorizer = requester.authorizer.clone();
+        let decide = move |name: &str, groups: &[String], attributes: &rbac::Attributes| {
+            let user = User {
+                name: name.to_owned(),
+                groups: groups.to_vec(),
+                uid: String::new(),
+                extra: Default::default(),
+            };
+            authorizer.decide(&user, attributes)
+        };
+        Some(Authorizer::new(
+            &requester.user.name,
+            &requester.user.groups,
+            decide,
+        ))
+    }
+
     /// `options` of the request.
     fn options(&self, attributes: Attributes<'_>) -> Value {
         let kind = match (attributes.object, attributes.old) {
@@ -571,7 +594,7 @@ impl Writer<'_> {
             options["dryRun"] = dry_run.clone();
         }
         for (name, value) in &self.options {
-            options[name] = value.clone();
+            options[*name] = value.clone();
         }
         if let Some(dry_run) = dry_run {
             options["dryRun"] = dry_run;
@@ -592,6 +615,7 @@ pub(super) struct VersionedAttributes {
     namespace: Option<String>,
     namespace_object: Option<Value>,
     user: Value,
+    authorizer: Option<Authorizer>,
     options: Value,
     dry_run: bool,
 }
@@ -624,6 +648,7 @@ impl VersionedAttributes {
             object: self.object.as_ref(),
             old: self.old.as_ref(),
             namespace_object: self.namespace_object.as_ref(),
+            authorizer: self.authorizer.as_ref(),
         }
     }
 }

@@ -3,18 +3,24 @@
 //! The interpreter has those of one variable. A macro of two iterates over pairs, and binds each of its variables to a part of
 //! the pair.
 //!
-//! Source: cel-go `ext/comprehensions.go`. Maps cannot be constructed so (`transformMap`).
+//! Source: cel-go `ext/comprehensions.go`.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use cel::Env;
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, ListExpr, LiteralValue, operators};
-use cel::common::types::{CelBool, CelInt, CelList, DYN_TYPE};
+use cel::common::types::{CelBool, CelInt, CelList, CelMap, CelMapKey, DYN_TYPE};
 use cel::common::value::{CowVal, Val};
 use cel::parser::{Expression as Tree, Macro, MacroExprHelper, ParseError};
 
-use super::{Declared, Result_, iterable, mismatch};
+use super::{Declared, Result_, iterable, mismatch, refused};
 
 /// The function that makes pairs of a list or a map.
 pub(in crate::expression) const PAIRS: &str = "@pairs";
+
+/// The function that makes a map of entries: pairs of key and value, or maps.
+pub(in crate::expression) const MAPPED: &str = "@mapped";
 
 /// The variable that is a pair.
 const PAIR: &str = "@pair";
@@ -29,10 +35,15 @@ enum Sort {
     Exists,
     ExistsOne,
     List,
+    /// A map: of the first variable to the body.
+    Map,
+    /// A map: of the entries of the body, which is a map.
+    MapEntry,
 }
 
 pub(super) fn declare(env: &mut Env) -> Declared {
     env.add_overload(PAIRS, "@pairs(dyn)", vec![DYN_TYPE], pairs)?;
+    env.add_overload(MAPPED, "@mapped(dyn)", vec![DYN_TYPE], mapped)?;
     let macros = [
         ("all", 3, Sort::All),
         ("exists", 3, Sort::Exists),
@@ -40,6 +51,10 @@ pub(super) fn declare(env: &mut Env) -> Declared {
         ("exists_one", 3, Sort::ExistsOne),
         ("transformList", 3, Sort::List),
         ("transformList", 4, Sort::List),
+        ("transformMap", 3, Sort::Map),
+        ("transformMap", 4, Sort::Map),
+        ("transformMapEntry", 3, Sort::MapEntry),
+        ("transformMapEntry", 4, Sort::MapEntry),
     ];
     for (name, arguments, sort) in macros {
         env.add_macro(Macro::receiver(name, arguments, move |helper, target, args| {
@@ -77,6 +92,46 @@ fn pairs<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result_<'b, 'v> {
     Ok(CowVal::owned(CelList::from(made)))
 }
 
+/// A map of entries, each of which is a pair or a map.
+fn mapped<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result_<'b, 'v> {
+    let entries = args.first().ok_or_else(|| mismatch("transformMap"))?;
+    let mut entries = iterable(entries.as_ref())?.iter();
+    let mut made: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
+    let mut add =
+        |key: Box<dyn Val + 'v>, value: Box<dyn Val + 'v>| match made.entry(CelMapKey::try_from(key)?) {
+            Entry::Vacant(place) => {
+                place.insert(value);
+                Ok(())
+            }
+            Entry::Occupied(place) => {
+                let key = match place.key() {
+                    CelMapKey::String(key) => key.inner().to_owned(),
+                    CelMapKey::Int(key) => key.inner().to_string(),
+                    CelMapKey::UInt(key) => key.inner().to_string(),
+                    CelMapKey::Bool(key) => key.inner().to_string(),
+                };
+                Err(refused(
+                    "transformMap",
+                    format!("insert failed: key {key} already exists"),
+                ))
+            }
+        };
+    while let Some(entry) = entries.next() {
+        let indexer = entry.as_indexer().ok_or_else(|| mismatch("transformMap"))?;
+        if entry.downcast_ref::<CelList>().is_some() {
+            let part = |at: i64| indexer.get(&CelInt::from(at)).map(CowVal::into_owned);
+            add(part(0)?, part(1)?)?;
+            continue;
+        }
+        let mut keys = iterable(entry)?.iter();
+        while let Some(key) = keys.next() {
+            let value = indexer.get(key)?.into_owned();
+            add(key.clone_as_boxed(), value)?;
+        }
+    }
+    Ok(CowVal::owned(CelMap::from(made)))
+}
+
 fn expanded(
     helper: &mut MacroExprHelper<'_>,
     target: Tree,
@@ -95,7 +150,13 @@ fn expanded(
         }
     };
     let names = [name(helper)?, name(helper)?];
-    let rest: Vec<Tree> = args.collect();
+    let mut rest: Vec<Tree> = args.collect();
+    if matches!(sort, Sort::Map)
+        && let Some(value) = rest.pop()
+    {
+        let key = ident(helper, &names[0]);
+        rest.push(list(helper, vec![key, value]));
+    }
     let bound: Vec<Tree> = rest.into_iter().map(|body| bind(helper, &names, body)).collect();
     let mut bound = bound.into_iter();
     let (first, second) = (bound.next(), bound.next());
@@ -120,7 +181,7 @@ fn expanded(
             let step = call(helper, operators::CONDITIONAL, vec![first, more, again]);
             (number(helper, 0), literal(helper, true), step)
         }
-        Sort::List => {
+        Sort::List | Sort::Map | Sort::MapEntry => {
             let (condition, item) = match second {
                 Some(item) => (Some(first), item),
                 None => (None, first),
@@ -141,6 +202,7 @@ fn expanded(
             let one = number(helper, 1);
             call(helper, operators::EQUALS, vec![result, one])
         }
+        Sort::Map | Sort::MapEntry => call(helper, MAPPED, vec![result]),
     };
     let range = call(helper, PAIRS, vec![target]);
     Ok(comprehension(
