@@ -6,6 +6,7 @@
 pub mod adapters;
 pub mod attacks;
 pub mod client;
+pub mod control_clients;
 pub mod ecosystems;
 pub mod kubectl;
 pub mod lines;

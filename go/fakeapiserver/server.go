@@ -112,7 +112,7 @@ func (s *Server) Wait(wait Wait) Found {
 // Reset removes all rules and faults, and restores the initial objects.
 func (s *Server) Reset() {
 	s.t.Helper()
-	must(s, func(ctx context.Context) (any, error) { return nil, s.Control.Reset(ctx) })
+	must(s, s.Control.Reset)
 }
 
 // Verdict returns the verdict on every client so far.

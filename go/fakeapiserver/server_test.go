@@ -54,14 +54,14 @@ func TestEveryPathOfTheControlAPI(t *testing.T) {
 	}
 	delay := fakeapiserver.Rule{When: object{"list": "next"}, Do: object{"delay": "1s"}}
 	first, second := server.Inject(delay), server.Inject(delay)
-	if err := server.Control.RemoveRule(ctx, first.Rule.ID); err != nil {
+	if _, err := server.Control.RemoveRule(ctx, first.Rule.ID); err != nil {
 		t.Fatal(err)
 	}
 	rules, err := server.Control.Rules(ctx)
 	if err != nil || len(rules) != 1 || rules[0].ID != second.Rule.ID {
 		t.Fatal(rules, err)
 	}
-	if err := server.Control.RemoveRules(ctx); err != nil {
+	if _, err := server.Control.RemoveRules(ctx); err != nil {
 		t.Fatal(err)
 	}
 	server.Inject(delay)

@@ -1,41 +1,6 @@
-/** Answers and rules as JSON: docs/control-api.md describes them. */
-export type Json = Record<string, unknown>;
+import { Found, Injected, Json, Operations, Rule, State, Verdict, Wait } from './operations.mjs';
 
-export interface Rule {
-    name?: string;
-    from?: Json;
-    when?: Json;
-    times?: number;
-    for?: string;
-    do: unknown;
-}
-
-export interface Wait {
-    from?: Json;
-    when?: Json;
-    sent?: Json;
-    closed?: 'any' | 'eof' | 'fin' | 'rst';
-    since?: number;
-    timeout?: string;
-}
-
-export interface Injected {
-    rule?: { id: number; name?: string; waitsFor: string; does: string; met: number; left?: number };
-    streams?: number[];
-    nextRecord: number;
-}
-
-export interface Found {
-    record: Json;
-    line: string;
-    stream?: number;
-    nextRecord: number;
-}
-
-export interface Verdict {
-    outcome: 'pass' | 'mismatch' | 'nothing';
-    clients: { client: string; requests: number; contradictions: { check: string; sentence: string; proof: string }[] }[];
-}
+export type * from './operations.mjs';
 
 export class Refused extends Error {
     readonly status: number;
@@ -46,20 +11,10 @@ export class Violations extends Error {
     readonly verdict: Verdict;
 }
 
-export class Control {
+export class Control extends Operations {
     constructor(url: string, token: string);
     readonly url: string;
     readonly token: string;
-    state(): Promise<Json & { nextRecord: number; resourceVersion: string }>;
-    streams(): Promise<Json[]>;
-    rules(): Promise<Json[]>;
-    addRule(rule: Rule | string): Promise<Injected>;
-    removeRules(): Promise<Json[]>;
-    removeRule(id: number): Promise<Json>;
-    waitFor(wait: Wait | string): Promise<Found>;
-    trace(since?: number): Promise<Json[]>;
-    verdict(): Promise<Verdict>;
-    reset(): Promise<Json>;
 }
 
 export class FakeApiserver implements AsyncDisposable {
@@ -71,7 +26,7 @@ export class FakeApiserver implements AsyncDisposable {
     inject(rule: Rule | string): Promise<Injected>;
     expire(from?: Json): Promise<Injected>;
     wait(condition: Wait): Promise<Found>;
-    reset(): Promise<Json>;
+    reset(): Promise<State>;
     verdict(): Promise<Verdict>;
     expectNoViolations(): Promise<void>;
     log(): string;

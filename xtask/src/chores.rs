@@ -8,7 +8,7 @@ use crate::cargo::cargo;
 use crate::clients::root;
 
 /// Name and purpose of each, as in its help.
-pub const CHORES: [(&str, &str); 14] = [
+pub const CHORES: [(&str, &str); 15] = [
     (
         "defects",
         "Compare kube-runtime and our watcher, defect by defect",
@@ -24,6 +24,10 @@ pub const CHORES: [(&str, &str); 14] = [
     (
         "schema",
         "Write schema/scenario.v1.json, the JSON Schema of the scenario language",
+    ),
+    (
+        "control-clients",
+        "Write the clients of the control API from its OpenAPI document",
     ),
     (
         "book",

@@ -3,7 +3,7 @@
 It must not depend on pytest (that is `fake_apiserver.pytest_plugin`) nor on a Kubernetes client.
 """
 
-from fake_apiserver.control import Control, Injected, Refused
-from fake_apiserver.server import FakeApiserver, Violations
+from fake_apiserver.control import Control, Refused
+from fake_apiserver.server import FakeApiserver, Injected, Violations
 
 __all__ = ["Control", "FakeApiserver", "Injected", "Refused", "Violations"]

@@ -9,21 +9,35 @@ import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from fake_apiserver.control import Control, Injected, Json
+from fake_apiserver.control import Control
+from fake_apiserver.operations import Found, Json, Verdict
 
 _NAME = "fake-apiserver"
 _STOP_SECONDS = 10
 _EXPIRED = {"error": {"code": 410, "reason": "Expired", "message": "The resourceVersion for the provided watch is too old."}}
 
 
+@dataclass(frozen=True)
+class Injected:
+    """An added rule, or one without `when` that was carried out at once."""
+
+    rule: int | None
+    """Number of the rule; None if it was carried out at once."""
+    next_record: int
+    """Number of the next record of the trace: `since` of a wait that must miss nothing."""
+    streams: list[int] = field(default_factory=list)
+    """Open responses that it was carried out on."""
+
+
 class Violations(AssertionError):
     """A client broke an invariant of LIST and WATCH, or no client was there to be judged."""
 
-    def __init__(self, message: str, verdict: Json) -> None:
+    def __init__(self, message: str, verdict: Verdict) -> None:
         super().__init__(message)
         self.verdict = verdict
 
@@ -79,13 +93,15 @@ class FakeApiserver:
         Example: `inject({"reply": {"status": 503}}, when={"list": "next"}, times=3)`
         """
         keys = {"name": name, "from": from_, "when": when, "times": times, "for": for_, "do": do}
-        return self.control.add_rule({key: value for key, value in keys.items() if value is not None})
+        added = self.control.add_rule({key: value for key, value in keys.items() if value is not None})
+        rule = added.get("rule")
+        return Injected(rule["id"] if rule else None, added["nextRecord"], added.get("streams", []))
 
     def expire(self, **from_: Any) -> Injected:
         """Ends open watches with a 410 Gone event: all, or those that match, such as `resource="pods"`."""
         return self.inject([_EXPIRED, {"end": "eof"}], from_=from_ or None)
 
-    def wait(self, *, since: int = 0, timeout: str | None = None, **condition: Any) -> Json:
+    def wait(self, *, since: int = 0, timeout: str | None = None, **condition: Any) -> Found:
         """Waits for a record of the trace: `wait(when={"list": 2})`, `wait(sent={"type": "MODIFIED", "name": "web"})`."""
         if "from_" in condition:
             condition["from"] = condition.pop("from_")
@@ -100,7 +116,7 @@ class FakeApiserver:
         """Removes all rules and faults, and restores the initial objects."""
         self.control.reset()
 
-    def verdict(self) -> Json:
+    def verdict(self) -> Verdict:
         """The verdict on every client so far."""
         return self.control.verdict()
 

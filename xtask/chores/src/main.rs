@@ -16,6 +16,7 @@ mod clocks;
 mod columns;
 mod compared;
 mod conformance;
+mod control_clients;
 mod defects;
 mod edition;
 mod fidelity;
@@ -57,6 +58,8 @@ enum Chore {
     Edition(edition::Arguments),
     /// Write schema/scenario.v1.json, the JSON Schema of the scenario language.
     Schema,
+    /// Write the clients of the control API from its OpenAPI document.
+    ControlClients(control_clients::Arguments),
     /// Check the links of the documentation and build it as a book (needs mdBook).
     Book(book::Arguments),
     /// Check dependencies between crates, file headers, local paths and wording.
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         Chore::Conformance(arguments) => conformance::run(&arguments),
         Chore::Edition(arguments) => edition::run(&arguments),
         Chore::Schema => schema::write(),
+        Chore::ControlClients(arguments) => control_clients::run(&arguments),
         Chore::Book(arguments) => book::run(&arguments),
         Chore::Tidy => tidy::run(),
         Chore::Clocks(arguments) => clocks::run(&arguments),

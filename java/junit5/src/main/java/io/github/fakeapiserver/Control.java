@@ -1,7 +1,9 @@
 package io.github.fakeapiserver;
 
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -10,15 +12,13 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
-import java.util.ArrayList;
 import java.util.List;
 
-/**
- * The control API of a running server: one method per path of schema/control.v1.openapi.json. Rules and waits are texts in YAML
- * or JSON, as docs/control-api.md describes them.
- */
-public final class Control {
-    static final ObjectMapper JSON = new ObjectMapper();
+/** The control API of a running server. A wait that times out throws {@link Refused} with status 504. */
+public final class Control extends Operations {
+    // A newer server may know more.
+    static final ObjectMapper JSON =
+            JsonMapper.builder().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES).build();
 
     // A server on this machine is never behind a proxy.
     private final HttpClient client =
@@ -31,57 +31,24 @@ public final class Control {
         this.token = token;
     }
 
-    /** Version, URLs, kubeconfig, resourceVersion and {@code nextRecord}. */
-    public JsonNode state() {
-        return json("GET", "/v1", "");
+    @Override
+    JsonNode send(String method, String path, String body) {
+        return parse(text(method, path, body));
     }
 
-    /** Open responses. */
-    public JsonNode streams() {
-        return json("GET", "/v1/streams", "").path("streams");
+    @Override
+    List<JsonNode> lines(String path) {
+        return text("GET", path, "").lines().map(Control::parse).toList();
     }
 
-    /** Active rules. */
-    public JsonNode rules() {
-        return json("GET", "/v1/rules", "").path("rules");
+    @Override
+    <T> T read(JsonNode json, Class<T> type) {
+        return JSON.convertValue(json, type);
     }
 
-    /** Adds a rule. */
-    public Injected addRule(String rule) {
-        JsonNode added = json("POST", "/v1/rules", rule);
-        List<Long> streams = new ArrayList<>();
-        added.path("streams").forEach(stream -> streams.add(stream.asLong()));
-        return new Injected(added.path("rule").path("id").asLong(), List.copyOf(streams), added.path("nextRecord").asLong());
-    }
-
-    /** Removes all rules. */
-    public JsonNode removeRules() {
-        return json("DELETE", "/v1/rules", "").path("removed");
-    }
-
-    /** Removes a rule. */
-    public JsonNode removeRule(long id) {
-        return json("DELETE", "/v1/rules/" + id, "").path("removed").path(0);
-    }
-
-    /** Waits for a record of the trace; times out with {@link Refused} and status 504. */
-    public JsonNode waitFor(String wait) {
-        return json("POST", "/v1/wait", wait);
-    }
-
-    /** The records of the trace from number {@code since} on. */
-    public List<JsonNode> trace(long since) {
-        return text("GET", "/v1/trace?since=" + since, "").lines().map(Control::parse).toList();
-    }
-
-    /** The verdict on every client so far. */
-    public JsonNode verdict() {
-        return json("GET", "/v1/verdict", "");
-    }
-
-    /** Removes all rules and faults, and restores the initial objects. */
-    public JsonNode reset() {
-        return json("POST", "/v1/reset", "");
+    @Override
+    <T> List<T> readList(JsonNode json, Class<T> type) {
+        return JSON.convertValue(json, JSON.getTypeFactory().constructCollectionType(List.class, type));
     }
 
     static JsonNode parse(String text) {
@@ -90,10 +57,6 @@ public final class Control {
         } catch (IOException error) {
             throw new UncheckedIOException("not JSON: " + text, error);
         }
-    }
-
-    private JsonNode json(String method, String path, String body) {
-        return parse(text(method, path, body));
     }
 
     private String text(String method, String path, String body) {
@@ -114,13 +77,4 @@ public final class Control {
             throw new IllegalStateException("interrupted", error);
         }
     }
-
-    /**
-     * An added rule, or one that was carried out at once.
-     *
-     * @param rule number of the rule; 0 if it was carried out at once
-     * @param streams open responses that it was carried out on
-     * @param nextRecord number of the next record of the trace: {@code since} of a wait that must miss nothing
-     */
-    public record Injected(long rule, List<Long> streams, long nextRecord) {}
 }

@@ -80,12 +80,12 @@ public final class FakeApiserver implements AutoCloseable {
     }
 
     /** Waits for a record of the trace: <code>when: {list: 2}</code>, <code>sent: {type: MODIFIED, name: web}</code>. */
-    public JsonNode await(String condition) {
+    public Control.Found await(String condition) {
         return control.waitFor("{" + condition + "}");
     }
 
     /** As {@link #await(String)}, from a record of the trace on. */
-    public JsonNode await(String condition, long since) {
+    public Control.Found await(String condition, long since) {
         return await(condition + ", since: " + since);
     }
 
@@ -96,8 +96,8 @@ public final class FakeApiserver implements AutoCloseable {
 
     /** Throws if a client broke an invariant of LIST and WATCH, or if none listed or watched. */
     public void expectNoViolations() {
-        JsonNode verdict = control.verdict();
-        if (verdict.path("outcome").asText().equals("nothing")) {
+        Control.Verdict verdict = control.verdict();
+        if (verdict.outcome().equals("nothing")) {
             throw new AssertionError("no client listed or watched: nothing was judged");
         }
         expectNoViolations(verdict);
@@ -124,13 +124,12 @@ public final class FakeApiserver implements AutoCloseable {
         }
     }
 
-    private static void expectNoViolations(JsonNode verdict) {
+    private static void expectNoViolations(Control.Verdict verdict) {
         StringBuilder violations = new StringBuilder();
-        for (JsonNode client : verdict.path("clients")) {
-            for (JsonNode found : client.path("contradictions")) {
+        for (Control.ClientVerdict client : verdict.clients()) {
+            for (Control.Violation found : client.contradictions()) {
                 violations.append("\n%s %s reading %s: %s\n    proof: %s".formatted(
-                        found.path("check").asText(), found.path("client").asText(), found.path("reading").asText(),
-                        found.path("sentence").asText(), found.path("proof").asText()));
+                        found.check(), found.client(), found.reading(), found.sentence(), found.proof()));
             }
         }
         if (!violations.isEmpty()) {

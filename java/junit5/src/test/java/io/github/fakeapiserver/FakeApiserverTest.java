@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -31,24 +30,24 @@ class FakeApiserverTest {
     void aRuleMeetsItsRequest(FakeApiserver server) throws IOException {
         assertTrue(Files.readString(server.kubeconfig()).contains(server.url()));
         Control.Injected added = server.inject("{name: flaky, when: {list: next}, do: {reply: {status: 503}}}");
-        assertEquals("flaky", server.control().rules().path(0).path("name").asText());
+        assertEquals("flaky", server.control().rules().get(0).name());
         assertEquals(503, opened(server.url() + "/api/v1/pods").getResponseCode());
         assertTrue(server.control().rules().isEmpty());
-        JsonNode found = server.await("when: {list: 1}", added.nextRecord());
-        assertTrue(found.path("line").asText().contains("LIST"));
+        Control.Found found = server.await("when: {list: 1}", added.nextRecord());
+        assertTrue(found.line().contains("LIST"));
         assertFalse(server.control().trace(added.nextRecord()).isEmpty());
         server.expectNoViolations();
     }
 
     @Test
     void rulesCanBeRemoved(FakeApiserver server) {
-        long first = server.inject(DELAY).rule();
+        long first = server.inject(DELAY).rule().id();
         server.inject(DELAY);
         server.control().removeRule(first);
         assertEquals(1, server.control().removeRules().size());
         server.inject(DELAY);
         server.reset();
-        assertEquals(0, server.control().state().path("rules").asInt());
+        assertEquals(0, server.control().state().rules());
         assertTrue(server.control().streams().isEmpty());
     }
 
@@ -63,7 +62,7 @@ class FakeApiserverTest {
     @Test
     @WithFakeApiserver({"--kubernetes-version", "1.33"})
     void argumentsReachTheServer(FakeApiserver server) {
-        assertEquals("1.33", server.control().state().path("kubernetes").asText());
+        assertEquals("1.33", server.control().state().kubernetes());
     }
 
     @Test
