@@ -166,9 +166,8 @@ pub fn receive_new(kind: &ApiResource, object: &mut Value, version: Version) -> 
         .into_iter()
         .map(|path| format!("unknown field \"{path}\""));
     let mut errors = validate_create(kind, object, version);
-    if errors.is_empty() {
-        errors = evaluate_rules(kind, object, None).causes;
-    }
+    let found = evaluate_rules(kind, object, None, &errors);
+    errors.extend(found.causes);
     unknown.chain(errors.iter().map(in_words)).collect()
 }
 
@@ -213,12 +212,15 @@ pub fn validate_update(
     }
 }
 
-/// Evaluates the rules in CEL for an object that is valid by its schema; `old`: the object before an update. A write of the
-/// status evaluates the rules of the whole object.
-pub fn evaluate_rules(kind: &ApiResource, object: &Value, old: Option<&Value>) -> Found {
-    Definition::of(kind).map_or_else(Found::default, |definition| {
-        rules::evaluate_all(&definition.structural, object, old)
-    })
+/// Evaluates the rules in CEL for an object, unless one of its `errors` blocks that; `old`: the object before an update. A write
+/// of the status evaluates the rules of the whole object.
+pub fn evaluate_rules(kind: &ApiResource, object: &Value, old: Option<&Value>, errors: &[Cause]) -> Found {
+    match Definition::of(kind) {
+        Some(definition) if !errors.iter().any(validate::blocks) => {
+            rules::evaluate_all(&definition.structural, object, old)
+        }
+        Some(_) | None => Found::default(),
+    }
 }
 
 /// Returns the error of replicas that are not a non-negative integer.

@@ -1,12 +1,12 @@
 //! Validation of an object by its schema, with the messages of the server.
 //!
-//! Rules in CEL (`x-kubernetes-validations`) are evaluated in `rules`, once an object is valid by its schema. Unchanged parts
+//! Rules in CEL (`x-kubernetes-validations`) are evaluated in `rules`, unless an error blocks them. Unchanged parts
 //! are not validated again ("validation ratcheting").
 //!
 //! Source: kube-openapi `validation/validate` (order and texts of the rules), apiextensions
 //! `apiserver/validation/validation.go` (how they become causes) and `apiserver/schema/listtype/validation.go`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use apimachinery::encode::encode_json;
 use apimachinery::status::Cause;
@@ -39,17 +39,7 @@ pub(super) fn validate(
     };
     found.value(schema, value, old, "");
     found.lists(schema, value, "");
-    let blocking = |cause: &Cause| {
-        matches!(
-            cause.reason.as_str(),
-            "FieldValueRequired"
-                | "FieldValueTypeInvalid"
-                | "FieldValueTooLong"
-                | "FieldValueTooMany"
-                | "FieldValueNotSupported"
-        )
-    };
-    if schema.has_cel && found.causes.iter().any(blocking) {
+    if schema.has_cel && found.causes.iter().any(blocks) {
         found.causes.push(Cause {
             reason: "FieldValueInvalid".to_owned(),
             message: UNCHECKED.to_owned(),
@@ -57,6 +47,36 @@ pub(super) fn validate(
         });
     }
     found.causes
+}
+
+/// Whether rules in CEL are not evaluated beside this error.
+pub(super) fn blocks(cause: &Cause) -> bool {
+    matches!(
+        cause.reason.as_str(),
+        "FieldValueRequired"
+            | "FieldValueTypeInvalid"
+            | "FieldValueTooLong"
+            | "FieldValueTooMany"
+            | "FieldValueNotSupported"
+    )
+}
+
+/// The keys of an item of a list of type `map`, as JSON.
+fn keys_of(list: &List, item: &Value) -> Option<Vec<String>> {
+    let List::Map(keys) = list else { return None };
+    Some(
+        { keys.iter() }
+            .map(|key| item[key.as_str()].to_string())
+            .collect(),
+    )
+}
+
+/// The items of an old list of type `map`, by their keys; no other list has items that correspond to new ones.
+fn by_keys<'a>(list: &List, old: Option<&'a Value>) -> HashMap<Vec<String>, &'a Value> {
+    let items = old.and_then(Value::as_array).into_iter().flatten();
+    items
+        .filter_map(|item| Some((keys_of(list, item)?, item)))
+        .collect()
 }
 
 /// Go's text for an empty field path.
@@ -112,7 +132,8 @@ impl Errors {
     }
 
     fn too_many(&mut self, count: usize, max: u64, path: &str) {
-        let message = format!("Too many: {count}: must have at most {max} items");
+        let items = if max == 1 { "item" } else { "items" };
+        let message = format!("Too many: {count}: must have at most {max} {items}");
         self.add("FieldValueTooMany", message, path);
     }
 
@@ -133,7 +154,7 @@ impl Errors {
         match value {
             Value::String(text) => self.text(schema, text, path),
             Value::Number(number) => self.number(schema, number, path),
-            Value::Array(items) => self.items(schema, items, path),
+            Value::Array(items) => self.items(schema, items, old, path),
             Value::Object(_) | Value::Bool(_) | Value::Null => {}
         }
         let rules = &schema.rules;
@@ -221,10 +242,12 @@ impl Errors {
         }
     }
 
-    fn items(&mut self, schema: &Schema, items: &[Value], path: &str) {
-        if let Some(schema) = &schema.items {
+    fn items(&mut self, schema: &Schema, items: &[Value], old: Option<&Value>, path: &str) {
+        if let Some(of) = &schema.items {
+            let known = by_keys(&schema.list, old);
             for (index, item) in items.iter().enumerate() {
-                self.value(schema, item, None, &format!("{path}[{index}]"));
+                let old = keys_of(&schema.list, item).and_then(|keys| known.get(&keys).copied());
+                self.value(of, item, old, &format!("{path}[{index}]"));
             }
         }
         let (count, bounds) = (items.len(), schema.rules.item_count);

@@ -155,9 +155,8 @@ impl Writer<'_> {
         errors.extend(self.kind_error(object));
         errors.extend(crd::validate_create(kind, object, version));
         errors.extend(admission_policy::validate(kind, object));
-        if errors.is_empty() {
-            errors = crd::evaluate_rules(kind, object, None).causes;
-        }
+        let found = crd::evaluate_rules(kind, object, None, &errors);
+        errors.extend(found.causes);
         if !errors.is_empty() {
             return Err(Status::invalid_object(kind, name, &errors));
         }

@@ -215,11 +215,9 @@ impl Writer<'_> {
         if subresource.is_none() {
             errors.extend(admission_policy::validate(&kind, &manifest));
         }
-        if errors.is_empty() {
-            let found = crd::evaluate_rules(&kind, &manifest, Some(&stored));
-            self.warnings.extend(found.warnings);
-            errors = found.causes;
-        }
+        let found = crd::evaluate_rules(&kind, &manifest, Some(&stored), &errors);
+        self.warnings.extend(found.warnings);
+        errors.extend(found.causes);
         if !errors.is_empty() {
             return Err(Status::invalid_object(&kind, current.name(), &errors));
         }
