@@ -81,6 +81,25 @@ enum Kind {
     Any,
 }
 
+impl Kind {
+    /// The model that it is, or a list of.
+    fn model(&self) -> Option<&str> {
+        if let Self::List(of) = self {
+            return of.model();
+        }
+        match self {
+            Self::Model(name) => Some(name),
+            Self::Text
+            | Self::Word(_)
+            | Self::Number
+            | Self::List(_)
+            | Self::Counts
+            | Self::Open
+            | Self::Any => None,
+        }
+    }
+}
+
 /// The API as the languages need it.
 struct Api {
     operations: Vec<Operation>,
@@ -144,14 +163,8 @@ fn read(document: &Value) -> Result<Api, String> {
             .get(&name)
             .ok_or_else(|| format!("there is no schema {name}"))?;
         let model = read_model(&name, sent, schema, schemas)?;
-        wanted.extend(model.fields.iter().filter_map(|field| match &field.kind {
-            Kind::Model(name) => Some((name.clone(), sent)),
-            Kind::List(of) => match &**of {
-                Kind::Model(name) => Some((name.clone(), sent)),
-                _ => None,
-            },
-            _ => None,
-        }));
+        let referred = model.fields.iter().filter_map(|field| field.kind.model());
+        wanted.extend(referred.map(|name| (name.to_owned(), sent)));
         models.push(model);
     }
     Ok(Api { operations, models })
@@ -167,24 +180,24 @@ fn read_operation(path: &str, method: &str, operation: &Value) -> Result<Operati
         .find(|(status, _)| status.starts_with('2'))
         .ok_or_else(|| unsupported("an operation that never succeeds"))?;
     let contents = &answer["content"];
-    let answer = match &contents["application/json"]["schema"] {
-        Value::Null if contents["application/x-ndjson"].is_object() => Answer::Lines,
-        schema => match (reference(schema), schema["properties"].as_object()) {
-            (Some(name), _) => Answer::Model(name),
-            (None, Some(properties)) => {
-                let mut properties = properties.iter();
-                let (Some((key, list)), None) = (properties.next(), properties.next()) else {
-                    return Err(unsupported("an unnamed object of several properties"));
-                };
-                let (key, of) = (key.clone(), reference(&list["items"]));
-                let of = of.ok_or_else(|| unsupported("a list of unnamed items"))?;
-                match list["maxItems"] == 1 {
-                    true => Answer::One { key, of },
-                    false => Answer::List { key, of },
-                }
-            }
-            (None, None) => return Err(unsupported("a response without a schema")),
-        },
+    let schema = &contents["application/json"]["schema"];
+    let answer = if schema.is_null() && contents["application/x-ndjson"].is_object() {
+        Answer::Lines
+    } else if let Some(name) = reference(schema) {
+        Answer::Model(name)
+    } else {
+        let properties = schema["properties"].as_object();
+        let properties = properties.ok_or_else(|| unsupported("a response without a schema"))?;
+        let mut properties = properties.iter();
+        let (Some((key, list)), None) = (properties.next(), properties.next()) else {
+            return Err(unsupported("an unnamed object of several properties"));
+        };
+        let (key, of) = (key.clone(), reference(&list["items"]));
+        let of = of.ok_or_else(|| unsupported("a list of unnamed items"))?;
+        match list["maxItems"] == 1 {
+            true => Answer::One { key, of },
+            false => Answer::List { key, of },
+        }
     };
     // A client reads to the end, and JSON: it neither follows nor chooses a format.
     let parameters = operation["parameters"].as_array().into_iter().flatten();

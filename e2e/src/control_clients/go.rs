@@ -51,11 +51,9 @@ fn declared(model: &Model) -> String {
 }
 
 fn kind(field: &Field) -> String {
-    match &field.kind {
-        // A rule that was carried out at once has none.
-        Kind::Model(name) if !field.required => format!("*{name}"),
-        of => plain(of),
-    }
+    // A rule that was carried out at once has none.
+    let pointer = matches!(field.kind, Kind::Model(_)) && !field.required;
+    format!("{}{}", if pointer { "*" } else { "" }, plain(&field.kind))
 }
 
 fn plain(of: &Kind) -> String {

@@ -105,9 +105,9 @@ fn kind(of: &Kind) -> String {
 
 /// A type that is evaluated when the module is imported, which 3.10 can.
 fn quoted(of: &Kind) -> String {
-    match of {
-        Kind::Open => "Mapping[str, Any]".to_owned(),
-        of => kind(of),
+    match matches!(of, Kind::Open) {
+        true => "Mapping[str, Any]".to_owned(),
+        false => kind(of),
     }
 }
 
