@@ -1,7 +1,7 @@
 //! Clients of the control API in the languages of the packages, generated from its OpenAPI document: an operation is a method, a
 //! schema of a request or a response is a type. `cargo xtask control-clients` writes them.
 //!
-//! What a rule or a wait consists of stays open JSON: that is the scenario language, which has a JSON Schema of its own, and
+//! What a rule or a wait consists of stays open JSON: that is the scenario language, which has its own JSON Schema, and
 //! whose mistakes the server reports with their places. Sending a request is not generated either.
 
 use std::collections::BTreeSet;

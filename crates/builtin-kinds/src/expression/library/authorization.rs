@@ -102,7 +102,7 @@ impl Val for Authorizer {
 
 impl StaticVal for Authorizer {}
 
-/// `authorizer.requestResource`, which is a variable of its own on a real server.
+/// `authorizer.requestResource`, which is a separate variable on a real server.
 impl Indexer for Authorizer {
     fn get<'b, 'v>(&'b self, index: &dyn Val) -> std::result::Result<CowVal<'b, 'v>, ExecutionError>
     where
