@@ -15,10 +15,10 @@ use super::Scenario;
 use super::catalogue::{self, Level};
 
 /// The files, oldest first.
-const TEXTS: [&str; 1] = [include_str!("../../../requirements/editions/2026.1.yaml")];
+const TEXTS: [&str; 1] = [include_str!("../editions/2026.1.yaml")];
 
 /// The digests of these files, as `sha256sum --check` reads them.
-const SUMS: &str = include_str!("../../../requirements/editions/SHA256SUMS");
+const SUMS: &str = include_str!("../editions/SHA256SUMS");
 
 /// Digits of a digest that people read.
 const SHOWN: usize = 12;

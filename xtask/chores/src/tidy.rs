@@ -108,6 +108,7 @@ fn checks() -> Result<Vec<String>, String> {
             ));
         }
         found.extend(phrases::found(&file, &text));
+        found.extend(included_from_outside(&file, &text));
         if file == file!() {
             continue;
         }
@@ -121,6 +122,31 @@ fn checks() -> Result<Vec<String>, String> {
         }
     }
     Ok(found)
+}
+
+/// Returns the texts that a source file includes from outside of its package, where they are missing once it is published. A
+/// symbolic link in the package is packaged as what it leads to.
+fn included_from_outside(file: &str, text: &str) -> Vec<String> {
+    let folder =
+        { modules::ORDER.iter() }.find_map(|(_, folder)| file.strip_prefix(&format!("{folder}/src/")));
+    let Some(path) = folder.filter(|path| !path.contains("tests")) else {
+        return Vec::new();
+    };
+    let above = path.matches('/').count() + 1;
+    let lines = text.lines().enumerate();
+    let before = std::iter::once("").chain(text.lines());
+    let outside = lines.zip(before).filter(|((_, line), before)| {
+        let up = "../".repeat(above + 1);
+        line.contains(&format!("include_str!(\"{up}")) && !before.contains("cfg(")
+    });
+    outside
+        .map(|((number, _), _)| {
+            format!(
+                "{file}:{}: includes a file from outside of its package, which cannot be published",
+                number + 1
+            )
+        })
+        .collect()
 }
 
 /// Returns source files of the workspace's packages that belong to no target.
