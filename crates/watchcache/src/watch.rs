@@ -259,19 +259,22 @@ impl<O: Object> Watch<O> {
         self.start_revision
     }
 
-    /// Returns the revision up to which everything was sent: the server's, unless the watch cache or the reader lags. Before
-    /// the initial events are sent, and after the end of the watch, it is the server's.
-    pub fn shown<K>(&self, storage: &Storage<O, K>) -> u64 {
-        let State::Live { position } = self.state else {
-            return storage.revision;
+    /// Returns the revision up to which everything was sent: the server's, unless the watch cache or the reader lags; the
+    /// server's too before the initial events are sent. `None`: the watch is refused, waits for a later revision, or is
+    /// over.
+    pub fn shown<K>(&self, storage: &Storage<O, K>) -> Option<u64> {
+        let position = match self.state {
+            State::Live { position } => position,
+            State::Initial { .. } => return Some(storage.revision),
+            State::Waiting { .. } | State::Refused(_) | State::Over => return None,
         };
         let cache = self.cache(storage);
         let next = cache.event(position).filter(|_| position < cache.visible());
-        match next {
+        Some(match next {
             Some(event) => event.revision().saturating_sub(1),
             None if cache.behind().is_some() => cache.revision(),
             None => storage.revision,
-        }
+        })
     }
 
     /// Returns the time at which the stream ends by itself.

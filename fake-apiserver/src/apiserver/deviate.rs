@@ -78,8 +78,8 @@ impl ApiServer {
         self.push_scripted(stream, error_event(&status_json(spec, None, None)));
     }
 
-    /// Sends a bookmark with this resourceVersion; `None`: the one up to which the watch has sent events. Returns the
-    /// resourceVersion, empty if no bookmark was sent.
+    /// Sends a bookmark with this resourceVersion; `None`: the one up to which the watch has sent events, and no bookmark
+    /// on a watch that is refused or over. Returns the resourceVersion, empty if no bookmark was sent.
     pub(crate) fn send_bookmark(
         &mut self,
         stream: StreamId,
@@ -89,7 +89,10 @@ impl ApiServer {
         let version = match version {
             None => match self.open.get(&stream).map(|open| &open.source) {
                 // A bookmark promises that everything up to it was sent on this watch.
-                Some(Source::Watch(session)) => session.shown(&self.model).to_string(),
+                Some(Source::Watch(session)) => match session.shown(&self.model) {
+                    Some(revision) => revision.to_string(),
+                    None => return String::new(),
+                },
                 // A watch that the server has ended sends nothing more.
                 Some(Source::Decided) => return String::new(),
                 Some(_) | None => self.model.revision().to_string(),

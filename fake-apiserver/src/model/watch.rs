@@ -128,7 +128,7 @@ impl WatchSession {
     }
 
     /// Returns the revision up to which everything was sent ([`Watch::shown`]).
-    pub fn shown(&self, model: &Model) -> u64 {
+    pub fn shown(&self, model: &Model) -> Option<u64> {
         self.watch.shown(&model.storage)
     }
 

@@ -25,10 +25,10 @@ fn a_frozen_cache_is_stale_and_consistent_reads_bypass_it() {
         "504 Timeout: Too large resource version: 4, current: 2"
     );
     assert_eq!(world.drain(&mut watch, &ALL), [""; 0]);
-    assert_eq!(watch.shown(&world.storage), 2);
+    assert_eq!(watch.shown(&world.storage), Some(2));
     world.operate(WatchCacheOp::Thaw);
     assert_eq!(world.drain(&mut watch, &ALL), ["ADDED b@3", "DELETED a@4"]);
-    assert_eq!(watch.shown(&world.storage), 4);
+    assert_eq!(watch.shown(&world.storage), Some(4));
     assert_eq!(world.list(&any()), "4: b");
 }
 
@@ -88,6 +88,21 @@ fn each_apiserver_has_its_own_cache() {
         ["ERROR 410 too old resource version: 1 (2)", "end"],
         "its cache began later"
     );
+}
+
+/// A bookmark at the server's revision would hide what it has not sent.
+#[test]
+fn a_refused_watch_shows_no_revision() {
+    let mut world = World::empty(&Settings::default());
+    world.put("a", "");
+    world.operate(WatchCacheOp::Clear);
+    let mut watch = world.watch_from(1);
+    assert_eq!(watch.shown(&world.storage), None);
+    assert_eq!(
+        world.drain(&mut watch, &ALL),
+        ["ERROR 410 too old resource version: 1 (2)", "end"]
+    );
+    assert_eq!(watch.shown(&world.storage), None);
 }
 
 /// What `replica` has at hand.
