@@ -22,6 +22,7 @@ pub(super) struct InitialWatch<O> {
     longest: Duration,
     /// Idle deadline.
     silent_at: Listened,
+    asked: Duration,
     /// When the response head arrived.
     opened: Option<Duration>,
     /// Deadline for the marker; extended by every initial event.
@@ -84,6 +85,7 @@ impl<O> Machine<O> {
             idle,
             longest,
             silent_at: self.clock.listened(now).after(idle),
+            asked: now,
             opened: None,
             // Time before the response head is not the server's: it may be the network or a queue.
             marker_due: Listened::NEVER,
@@ -295,7 +297,7 @@ impl<O> Machine<O> {
             resume: version,
             deadline: listened.after(initial.idle),
             idle: initial.idle,
-            opened: initial.opened.unwrap_or(now),
+            asked: initial.asked,
             moved: true,
             confirmed: true,
         });

@@ -18,6 +18,7 @@ pub(super) struct Listed {
     pub(super) resume: ResourceVersion,
     pub(super) deadline: Listened,
     pub(super) idle: Duration,
+    pub(super) asked: Duration,
 }
 
 /// An open watch.
@@ -28,15 +29,16 @@ pub(super) struct Watching {
     pub(super) resume: ResourceVersion,
     pub(super) deadline: Listened,
     pub(super) idle: Duration,
-    pub(super) opened: Duration,
+    /// When it was requested.
+    pub(super) asked: Duration,
     /// `resume` advanced on this stream.
     pub(super) moved: bool,
     /// A bookmark on this stream confirmed that the server is at `resume`.
     pub(super) confirmed: bool,
 }
 
-/// Minimum lifetime of a watch after it opened; one that ends earlier counts as failed: client-go's "very short
-/// watch".
+/// Minimum lifetime of a watch since its request; one that ends earlier counts as failed: client-go's "very short
+/// watch". Not since its response, which a consumer that is slow to poll meets together with the end.
 const MIN_WATCH_LIFETIME: Duration = Duration::from_secs(1);
 /// Consecutive failed watches at one version before a relist.
 const MAX_FAILED_RESUMES: u32 = 3;
@@ -66,6 +68,7 @@ impl<O> Machine<O> {
             resume,
             deadline: self.clock.listened(now).after(idle),
             idle,
+            asked: now,
         });
     }
 
@@ -75,6 +78,7 @@ impl<O> Machine<O> {
             resume,
             deadline,
             idle,
+            asked,
         } = listed;
         match answer {
             Answer::Opened => {
@@ -85,7 +89,7 @@ impl<O> Machine<O> {
                     resume,
                     deadline,
                     idle,
-                    opened: now,
+                    asked,
                     moved: false,
                     confirmed: false,
                 });
@@ -119,6 +123,7 @@ impl<O> Machine<O> {
                     resume,
                     deadline,
                     idle,
+                    asked,
                 })
             }
             Answer::Item { .. }
@@ -258,12 +263,12 @@ impl<O> Machine<O> {
     fn watch_ended(&mut self, now: Duration, watching: Watching, end: End) {
         let Watching {
             resume,
-            opened,
+            asked,
             moved,
             confirmed,
             ..
         } = watching;
-        let lasted = now.saturating_sub(opened) >= MIN_WATCH_LIFETIME;
+        let lasted = now.saturating_sub(asked) >= MIN_WATCH_LIFETIME;
         if moved || confirmed {
             self.memory.confirmed = self.clock.listened(now);
         }

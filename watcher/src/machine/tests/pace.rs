@@ -50,6 +50,21 @@ fn ending_streams_do_not_cause_a_busy_loop(#[case] round: &[Do]) {
     within_budget(&bench.sent);
 }
 
+/// A slow consumer meets the start and the end of a watch together, long after both.
+#[test]
+fn watches_that_lasted_before_they_were_polled_have_not_failed() {
+    let mut bench = Bench::new(Config::default());
+    bench.step(Page("10", "", &[]));
+    for _ in 0..10 {
+        for step in [Pass(50), Opened, Eof] {
+            bench.step(step);
+        }
+    }
+    let seen = &bench.seen;
+    assert!(!seen.iter().any(|output| output.starts_with('!')), "{seen:?}");
+    assert!(matches!(bench.machine.state, State::Listed(_)));
+}
+
 #[test]
 fn streams_of_one_bookmark_neither_spin_nor_escalate_the_backoff() {
     const VERSIONS: [&str; 8] = ["11", "12", "13", "14", "15", "16", "17", "18"];
