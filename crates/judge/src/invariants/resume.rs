@@ -361,7 +361,13 @@ impl<'t, 'a> Standing<'t, 'a> {
         let done = trace.snapshots_before(until);
         let base = done
             .iter()
-            .rposition(|set| !set.scripted && !set.opaque && !may_be_refused(ground, set, until))
+            .rposition(|set| {
+                let may_be_unread = || {
+                    let stream = trace.exchange(set.stream);
+                    stream.is_some_and(|stream| may_have_given_up(ground, stream, set.done))
+                };
+                !set.scripted && !set.opaque && !may_be_refused(ground, set, until) && !may_be_unread()
+            })
             .unwrap_or(0);
         let lists = &done[base..];
         let from = lists.first()?.done.seq;
@@ -527,6 +533,11 @@ fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> (Str
             "the version of a list that was given up or replaced".to_owned()
         };
         return (why, Some(page.sent.seq));
+    }
+    let earlier = trace.snapshots_before(watch.asked.seq).iter().rev();
+    if let Some(set) = earlier.clone().find(|set| set.resume.contains(&version)) {
+        let why = "the version of a list before the last one".to_owned();
+        return (why, Some(set.done.seq));
     }
     if let Some(state) = deliveries().next() {
         let object = words::object(ground.scenario, state.object);

@@ -401,6 +401,26 @@ fn a_stream_may_be_given_up_as_it_ends(#[case] ms: u64, #[case] broken: &str) {
     assert_eq!(broken_by(&scenario, &records), broken);
 }
 
+/// The same for the marker that ends a streaming list: the client reported that it gave up, or fell silent before.
+#[rstest]
+#[case::after_an_error(4900, true, "")]
+#[case::after_a_silence(5000, false, "")]
+#[case::while_it_listened(4900, false, "INV-01")]
+fn a_streaming_list_may_be_given_up_as_it_ends(
+    #[case] ms: u64,
+    #[case] is_reported: bool,
+    #[case] broken: &str,
+) {
+    let mut s = watching();
+    s.eof().watch_list("11").head(200).after(ms);
+    if is_reported {
+        s.emit_error("silence");
+    }
+    s.bookmark("12", Some("true")).left();
+    s.after(900).watch_list("11").head(200);
+    assert_eq!(broken_by(&scenario(), &s.complete()), broken);
+}
+
 /// The same for an event that comes as the stream ends.
 #[rstest]
 #[case::after_a_silence(5000, "")]
