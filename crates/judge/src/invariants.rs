@@ -311,6 +311,14 @@ impl<'t, 'a> Ground<'t, 'a> {
         }
     }
 
+    /// Returns true if the client may have failed between two positions, of which the later is a request: it reported an
+    /// error between them, or has a slow consumer and reported it later.
+    fn may_have_failed_between(&self, since: u64, request: u64) -> bool {
+        let is_slow = self.scenario.client.consumer_delay_ms > 0;
+        self.trace
+            .error_between(since, if is_slow { u64::MAX } else { request })
+    }
+
     /// Returns the position of the last step that ran before a violation: an invariant has no line in the file.
     fn step_before(&self, evidence: &[u64]) -> Option<Place> {
         let last = evidence.iter().max()?;

@@ -223,7 +223,7 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
             && set.consistent
             && watch.verb == Verb::Watch
             && !ground.lied_between(set.began.seq, watch.asked.seq)
-            && !trace.error_between(set.began.seq, watch.asked.seq)
+            && !ground.may_have_failed_between(set.began.seq, watch.asked.seq)
             && trace.rolled_back.is_none_or(|at| at > watch.asked.seq);
         if !unmodified || cache.relisting() || !cache.synced() {
             continue;

@@ -359,7 +359,7 @@ fn misused(
                 // page.
                 let taken = !page.scripted
                     && asked.read_to_end()
-                    && !ground.trace.error_between(page.sent.seq, list.asked.seq);
+                    && !ground.may_have_failed_between(page.sent.seq, list.asked.seq);
                 if taken || page.continue_token == token {
                     break;
                 }

@@ -297,7 +297,7 @@ fn may_have_stopped_before(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, seq
         .iter()
         .filter(|sent| sent.sent.seq < seq && !matches!(sent.frame.kind, FrameType::Bookmark { .. }))
         .filter_map(|sent| Some((sent.sent.seq, sent.frame.object.as_deref()?)))
-        .any(|(sent, object)| ground.trace.error_between(sent, until) && !is_reported(object))
+        .any(|(sent, object)| ground.may_have_failed_between(sent, until) && !is_reported(object))
 }
 
 /// Returns how long the client had received nothing at an instant, ignoring other records of that instant.
@@ -421,13 +421,10 @@ impl<'t, 'a> Standing<'t, 'a> {
         if stream.frames.is_empty() {
             return;
         }
-        // A slow consumer reports an error later than its client met it.
-        let is_slow = ground.scenario.client.consumer_delay_ms > 0;
-        let until = if is_slow { u64::MAX } else { self.until };
         let is_left = |end: End| may_have_given_up(ground, stream, end.at);
         let certain = stream.read_to_end()
             && !stream.end.is_some_and(is_left)
-            && !ground.trace.error_between(stream.asked.seq, until);
+            && !ground.may_have_failed_between(stream.asked.seq, self.until);
         for line in received(stream, self.from, self.until) {
             if certain && line.certain {
                 self.latest.clear();

@@ -453,6 +453,22 @@ fn a_slow_consumer_may_reject_an_event(#[case] consumer_delay_ms: u64, #[case] b
     assert_eq!(broken_by(&scenario, &records), broken);
 }
 
+/// The same for a page, which is requested again.
+#[rstest]
+#[case::slow(1, "")]
+#[case::prompt(0, "INV-22")]
+fn a_slow_consumer_may_reject_a_page(#[case] consumer_delay_ms: u64, #[case] broken: &str) {
+    let next = [LIMIT, ("continue", "t")];
+    let mut s = Sample::new();
+    s.wrote("a", "5").list(&[LIMIT]).page("10", "t", &[]);
+    s.list(&next).page("10", "", &[("a", "5")]).after(900);
+    s.list(&next).page("10", "", &[("a", "5")]);
+    s.emit_error("another kind").emit_init(&[("a", "5")]);
+    let mut scenario = scenario();
+    scenario.client.consumer_delay_ms = consumer_delay_ms;
+    assert_eq!(broken_by(&scenario, &s.complete()), broken);
+}
+
 /// A slow consumer reports late that a list was rejected.
 #[rstest]
 #[case::before_the_watch(true)]
