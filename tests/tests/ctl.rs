@@ -336,7 +336,7 @@ fn a_reset_brings_back_the_objects_the_server_began_with() {
     409,
     "no foos is served"
 )]
-#[case::nobody_there("POST", "/v1/rules", "do: rst", 409, "no open watch is meant: end needs one")]
+#[case::nobody_there("POST", "/v1/rules", "do: rst", 409, "no open watch matches: end needs one")]
 #[case::no_secondary(
     "POST",
     "/v1/rules",

@@ -12,7 +12,7 @@ use conformance::drive::{Run, live, sim};
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{RunEnd, What};
 use fake_apiserver::scenario::{
-    Action, ClientMode, ClientSettings, Expect, InitialList, Manifest, Place, SayAction, Scenario,
+    Action, ClientMode, ClientSettings, Expect, InitialList, Manifest, Place, StreamAction, Scenario,
     SharedScenario, Step, StoreAction, Target, Times, Trigger,
 };
 use rstest::rstest;
@@ -81,7 +81,7 @@ fn cut_in_mid_stream(how: Ending) -> Vec<Step> {
             Trigger::Quiet(50),
             vec![Action::Store(StoreAction::Apply(vec![config_map("a", 2)]))],
         ),
-        step(Trigger::Now, vec![Action::Say(SayAction::End(how))]),
+        step(Trigger::Now, vec![Action::Stream(StreamAction::End(how))]),
         step(
             Trigger::Now,
             vec![Action::Store(StoreAction::Apply(vec![

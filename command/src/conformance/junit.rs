@@ -24,7 +24,7 @@ pub(super) fn xml(tests: &[Tested], hello: &Hello, stale: &[String]) -> Result<S
         case.set_classname(group)
             .set_time(test.attempts.iter().map(|attempt| attempt.took).sum());
         if test.standing == Standing::Warned {
-            case.set_system_out(format!("warning: {}", test.told().why));
+            case.set_system_out(format!("warning: {}", test.reported().why));
         }
         suite.add_test_case(case);
     }
@@ -43,13 +43,13 @@ pub(super) fn xml(tests: &[Tested], hello: &Hello, stale: &[String]) -> Result<S
 }
 
 fn status(test: &Tested) -> TestCaseStatus {
-    let told = test.told();
+    let reported = test.reported();
     let failed = |kind: NonSuccessKind| {
         let mut status = TestCaseStatus::non_success(kind);
         status
-            .set_type(told.outcome.word())
-            .set_message(told.why.as_str());
-        if let Some(verdict) = &told.verdict {
+            .set_type(reported.outcome.word())
+            .set_message(reported.why.as_str());
+        if let Some(verdict) = &reported.verdict {
             let found = verdict.contradictions.iter();
             let all: Vec<String> = found
                 .map(|found| format!("{}: {}", found.check, found.sentence))
@@ -60,14 +60,14 @@ fn status(test: &Tested) -> TestCaseStatus {
     };
     match test.standing {
         Standing::Passed | Standing::Warned => TestCaseStatus::success(),
-        Standing::NotScored if told.outcome == Outcome::Pass => TestCaseStatus::success(),
+        Standing::NotScored if reported.outcome == Outcome::Pass => TestCaseStatus::success(),
         Standing::Known | Standing::NotJudged | Standing::NotScored => {
             let mut status = TestCaseStatus::skipped();
             let known = test.known.as_ref().filter(|_| test.standing == Standing::Known);
-            status.set_type(told.outcome.word()).set_message(match known {
+            status.set_type(reported.outcome.word()).set_message(match known {
                 Some(known) => format!("known failure: {} ({})", known.reason, known.issue),
-                None if test.standing == Standing::NotScored => format!("not scored: {}", told.why),
-                None => told.why.clone(),
+                None if test.standing == Standing::NotScored => format!("not scored: {}", reported.why),
+                None => reported.why.clone(),
             });
             status
         }

@@ -117,7 +117,7 @@ impl<'a> Report<'a> {
     }
 
     fn text(&self, test: &Tested) -> String {
-        let told = test.told();
+        let reported = test.reported();
         let id = &test.scenario.id;
         let (mark, word) = mark(test);
         let mark = match (self.colour, test.standing) {
@@ -140,11 +140,11 @@ impl<'a> Report<'a> {
             .iter()
             .map(|attempt| attempt.took.as_secs_f64())
             .sum();
-        let why = printable(&told.why);
+        let why = printable(&reported.why);
         let mut text = match test.standing {
             Standing::Passed => format!("{counter} {mark} {id}   {took:.2} s\n"),
             Standing::NotJudged => format!("{counter} {mark} {id}   {word}: {why}\n"),
-            Standing::NotScored if told.outcome == Outcome::Pass => {
+            Standing::NotScored if reported.outcome == Outcome::Pass => {
                 format!("{counter} {mark} {id}   not scored   {took:.2} s\n")
             }
             Standing::NotScored => format!("{counter} {mark} {id}   not scored, {word}: {why}\n"),
@@ -179,7 +179,7 @@ impl<'a> Report<'a> {
             }
             Standing::AdapterError | Standing::HarnessError => self.reasons(test, &mut text),
         }
-        if let Some(stray) = &told.stray {
+        if let Some(stray) = &reported.stray {
             let _ = writeln!(text, "  note   {}", printable(stray));
         }
         text
@@ -194,8 +194,8 @@ impl<'a> Report<'a> {
                 .collect();
             let _ = writeln!(text, "  tries  {}", outcomes.join(", "));
         }
-        let told = test.told();
-        let found = told.verdict.iter().flat_map(|verdict| &verdict.contradictions);
+        let reported = test.reported();
+        let found = reported.verdict.iter().flat_map(|verdict| &verdict.contradictions);
         for found in found.clone().take(SHOWN) {
             let _ = writeln!(
                 text,
@@ -207,14 +207,14 @@ impl<'a> Report<'a> {
         }
         match found.count() {
             0 => {
-                let _ = writeln!(text, "  why    {}", printable(&told.why));
+                let _ = writeln!(text, "  why    {}", printable(&reported.why));
             }
             more if more > SHOWN => {
                 let _ = writeln!(text, "  also   {} more", more - SHOWN);
             }
             _ => {}
         }
-        for line in &told.errors {
+        for line in &reported.errors {
             let _ = writeln!(text, "  stderr {line}");
         }
         let _ = writeln!(text, "  rerun  {}", self.again(&test.scenario.id));
@@ -248,7 +248,7 @@ impl<'a> Report<'a> {
     }
 
     fn result(&self, test: &Tested) -> TestResult {
-        let told = test.told();
+        let reported = test.reported();
         let scenario = &test.scenario;
         let text = select::text(self.arguments, scenario);
         TestResult {
@@ -257,9 +257,9 @@ impl<'a> Report<'a> {
             path: scenario.path.display().to_string(),
             digest: text.map(|text| results::digest(&text)).unwrap_or_default(),
             covers: scenario.covers.iter().map(|covered| covered.id.clone()).collect(),
-            outcome: told.outcome,
+            outcome: reported.outcome,
             standing: test.standing,
-            message: told.why.clone(),
+            message: reported.why.clone(),
             known: test.known.as_ref().map(|known| KnownFailure {
                 outcome: known.outcome.word().to_owned(),
                 reason: known.reason.clone(),
@@ -372,7 +372,7 @@ fn ending(code: u8, interrupted: bool) -> String {
 }
 
 fn mark(test: &Tested) -> (&'static str, &'static str) {
-    let outcome = test.told().outcome;
+    let outcome = test.reported().outcome;
     match test.standing {
         Standing::Flaky => ("✘", Standing::Flaky.word()),
         Standing::Stale => ("✘", Standing::Stale.word()),
@@ -416,15 +416,15 @@ fn place(scenario: &Scenario, found: &Contradiction) -> String {
 }
 
 fn count(tests: &[Tested], outcome: Outcome) -> usize {
-    tests.iter().filter(|test| test.told().outcome == outcome).count()
+    tests.iter().filter(|test| test.reported().outcome == outcome).count()
 }
 
 fn judged(tests: &[Tested]) -> Vec<(&Scenario, &Verdict)> {
-    let verdict = |test: &'_ Tested| test.told().outcome.is_judged() && test.standing != Standing::NotScored;
+    let verdict = |test: &'_ Tested| test.reported().outcome.is_judged() && test.standing != Standing::NotScored;
     tests
         .iter()
         .filter(|test| verdict(test))
-        .filter_map(|test| Some((&*test.scenario, test.told().verdict.as_ref()?)))
+        .filter_map(|test| Some((&*test.scenario, test.reported().verdict.as_ref()?)))
         .collect()
 }
 

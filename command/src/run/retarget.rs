@@ -5,7 +5,7 @@
 
 use fake_apiserver::model::catalog::{ApiResource, Catalog, KindRef};
 use fake_apiserver::scenario::{
-    Action, Manifest, ObjectName, PageEdit, ReplyBody, SayAction, Scenario, SentObject, ShapeAction,
+    Action, Manifest, ObjectName, PageEdit, ReplyBody, StreamAction, Scenario, SentObject, ShapeAction,
     StoreAction, Target, Trigger, Version,
 };
 use serde_json::{Map, Value};
@@ -157,14 +157,14 @@ impl Moving<'_> {
             }
             Action::Store(StoreAction::Relabel { object, .. }) => self.name(object),
             Action::Shape(ShapeAction::EditPage(edit)) => self.page(edit),
-            Action::Say(SayAction::SendEvent { kind, object, .. }) => match object {
+            Action::Stream(StreamAction::SendEvent { kind, object, .. }) => match object {
                 SentObject::Stored(name) => self.name(name),
                 SentObject::Given(given) => {
                     *given = self.sent(given, kind == "BOOKMARK")?;
                     Ok(())
                 }
             },
-            Action::Say(SayAction::Send(lines)) => {
+            Action::Stream(StreamAction::Send(lines)) => {
                 let text = lines.iter().map(|line| String::from_utf8_lossy(&line.bytes));
                 self.is_free(&text.collect::<String>(), word)
             }
@@ -187,11 +187,11 @@ impl Moving<'_> {
                 ShapeAction::Delay(_) | ShapeAction::Pace(_) | ShapeAction::Gzip | ShapeAction::NoAnswer(_),
             )
             | Action::Rule(_)
-            | Action::Say(
-                SayAction::SendError(_)
-                | SayAction::SendBookmark { .. }
-                | SayAction::Goaway
-                | SayAction::End(_),
+            | Action::Stream(
+                StreamAction::SendError(_)
+                | StreamAction::SendBookmark { .. }
+                | StreamAction::Goaway
+                | StreamAction::End(_),
             )
             | Action::Refuse(_) => Ok(()),
         }
@@ -397,7 +397,7 @@ expect: {cache: [default/b]}";
         };
         assert_eq!(event.name.as_deref(), Some("shop/b"));
         assert_eq!(moved.expect.cache, Some(vec!["shop/b".to_owned()]));
-        let Action::Say(SayAction::SendEvent {
+        let Action::Stream(StreamAction::SendEvent {
             object: SentObject::Given(object),
             ..
         }) = &moved.steps[2].actions[0]

@@ -157,7 +157,7 @@ impl Client {
 
 impl Tested {
     /// Returns the attempt that is reported: of those that count, the first that did not pass, else the last.
-    pub fn told(&self) -> &Attempt {
+    pub fn reported(&self) -> &Attempt {
         let first = counted(&self.attempts).find(|attempt| attempt.outcome != Outcome::Pass);
         first.unwrap_or(&self.attempts[self.attempts.len() - 1])
     }
@@ -246,7 +246,7 @@ mod tests {
             .iter()
             .map(|(outcome, seconds)| attempt(*outcome, *seconds));
         let tested = tested(&client(), attempts.collect());
-        assert_eq!((tested.standing, tested.told().outcome), (standing, outcome));
+        assert_eq!((tested.standing, tested.reported().outcome), (standing, outcome));
     }
 
     #[test]

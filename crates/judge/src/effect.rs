@@ -56,7 +56,7 @@ fn is_lie(action: &Action) -> bool {
             | StoreAction::Restart(_)
             | StoreAction::JumpClock { .. } => true,
         },
-        Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => true,
+        Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => true,
     }
 }
 
@@ -116,7 +116,7 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
         | Action::Rule(RuleAction::NoBookmarks)
         | Action::Store(_)
         | Action::Shape(_)
-        | Action::Say(_) => true,
+        | Action::Stream(_) => true,
     }
 }
 
@@ -124,7 +124,7 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
 mod tests {
     use ::trace::fault::Cut;
     use rstest::rstest;
-    use scenario::{Place, RequestKind, RequestTrigger, SayAction, Step, Times};
+    use scenario::{Place, RequestKind, RequestTrigger, StreamAction, Step, Times};
 
     use super::*;
     use crate::trace::sample::{Sample, scenario};
@@ -154,7 +154,7 @@ mod tests {
     #[case::a_cut_behind_the_end(truncate(), listed, Some("truncate"))]
     #[case::a_cut(truncate(), torn, None)]
     #[case::nothing_to_drop(Action::Rule(RuleAction::DropEvents(1)), nothing, Some("drop_events"))]
-    #[case::said(Action::Say(SayAction::End(Ending::Eof)), nothing, None)]
+    #[case::sent(Action::Stream(StreamAction::End(Ending::Eof)), nothing, None)]
     fn a_lie_shows(#[case] lie: Action, #[case] then: fn(&mut Sample), #[case] idle: Option<&str>) {
         let mut scenario = scenario();
         scenario.steps.push(Step {

@@ -21,8 +21,8 @@ pub enum Action {
     Shape(ShapeAction),
     /// Applies to the store's events from now on.
     Rule(RuleAction),
-    /// Sends something now, after the store's events so far.
-    Say(SayAction),
+    /// Sends scripted frames now, after the store's events so far, or ends the response.
+    Stream(StreamAction),
     /// Refuses new connections for this many milliseconds.
     Refuse(u64),
 }
@@ -133,9 +133,9 @@ pub enum RuleAction {
     },
 }
 
-/// Scripted frames on a watch.
+/// Scripted frames, or the end of a response.
 #[derive(Debug, Clone, PartialEq)]
-pub enum SayAction {
+pub enum StreamAction {
     /// Sends these bytes; a newline follows each entry unless disabled.
     Send(Vec<RawFrame>),
     /// Sends a watch event that is not in the store's history.
@@ -176,10 +176,10 @@ pub enum SentObject {
 
 impl Action {
     /// Returns true if the action acts on a response, rather than on the store or the whole server.
-    pub fn concerns_answer(&self) -> bool {
+    pub fn acts_on_response(&self) -> bool {
         match self {
             Self::Store(_) | Self::Refuse(_) => false,
-            Self::Shape(_) | Self::Rule(_) | Self::Say(_) => true,
+            Self::Shape(_) | Self::Rule(_) | Self::Stream(_) => true,
         }
     }
 
@@ -217,13 +217,13 @@ impl Action {
                 RuleAction::EndMarker(_) => "end_marker",
                 RuleAction::Truncate { .. } => "truncate",
             },
-            Self::Say(action) => match action {
-                SayAction::Send(_) => "send",
-                SayAction::SendEvent { .. } => "event",
-                SayAction::SendError(_) => "error",
-                SayAction::SendBookmark { .. } => "bookmark",
-                SayAction::Goaway => "goaway",
-                SayAction::End(_) => "end",
+            Self::Stream(action) => match action {
+                StreamAction::Send(_) => "send",
+                StreamAction::SendEvent { .. } => "event",
+                StreamAction::SendError(_) => "error",
+                StreamAction::SendBookmark { .. } => "bookmark",
+                StreamAction::Goaway => "goaway",
+                StreamAction::End(_) => "end",
             },
             Self::Refuse(_) => "refuse",
         }

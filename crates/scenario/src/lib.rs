@@ -11,7 +11,7 @@ pub use apimachinery::Version;
 use serde_json::{Map, Value};
 
 pub use self::action::{
-    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SayAction, SentObject,
+    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, StreamAction, SentObject,
     ShapeAction, StatusSpec, StoreAction, Where,
 };
 pub use self::client::{BackoffSettings, ClientSettings, Contract};
@@ -303,7 +303,7 @@ pub struct Step {
 impl Step {
     /// Returns true if the step acts on a watch without being triggered by a request, so that one must be open.
     pub fn needs_watch(&self) -> bool {
-        !matches!(self.when, Trigger::Request(_)) && self.actions.iter().any(Action::concerns_answer)
+        !matches!(self.when, Trigger::Request(_)) && self.actions.iter().any(Action::acts_on_response)
     }
 }
 

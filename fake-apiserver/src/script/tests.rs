@@ -196,7 +196,7 @@ fn what_is_only_assumed_to_be_reported_is_given_time() {
 #[test]
 fn a_step_about_a_watch_waits_for_one() {
     let mut about_a_watch = emitted(EmittedKind::Apply, "a", 1);
-    about_a_watch.actions = vec![Action::Say(scenario::SayAction::Send(Vec::new()))];
+    about_a_watch.actions = vec![Action::Stream(scenario::StreamAction::Send(Vec::new()))];
     let mut script = script(vec![about_a_watch]);
     script.on_report(Duration::ZERO, &apply("a"), &|_| None);
     assert_eq!(script.poll(Duration::ZERO, false, None), None);

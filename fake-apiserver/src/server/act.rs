@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use scenario::{Action, Expected, Ref, Restart, SayAction, ShapeAction, StoreAction};
+use scenario::{Action, Expected, Ref, Restart, StreamAction, ShapeAction, StoreAction};
 use trace::record::{Replica, StreamId, What};
 
 use super::Server;
@@ -62,12 +62,12 @@ impl Server {
             On::Request(id) => Some(*id),
             On::NewestWatch | On::These(_) => None,
         };
-        let mut truth_has_spoken = triggered_by.is_none();
+        let mut store_changed = triggered_by.is_none();
         for action in actions {
             match action {
                 Action::Store(action) => {
-                    truth_has_spoken = true;
-                    self.change_truth(now, action, target, replica);
+                    store_changed = true;
+                    self.change_store(now, action, target, replica);
                     // Waiting reads and open watches may depend on it.
                     self.api.touch_all();
                 }
@@ -75,9 +75,9 @@ impl Server {
                     self.api.refuse_until(now + Duration::from_millis(*ms));
                     self.api.turned(now, format!("connections refused for {ms} ms"));
                 }
-                Action::Shape(_) | Action::Rule(_) | Action::Say(_) => {
+                Action::Shape(_) | Action::Rule(_) | Action::Stream(_) => {
                     for stream in self.concerned(on) {
-                        self.act_on(now, stream, action, triggered_by, truth_has_spoken);
+                        self.act_on(now, stream, action, triggered_by, store_changed);
                     }
                 }
             }
@@ -90,7 +90,7 @@ impl Server {
         stream: StreamId,
         action: &Action,
         triggered_by: Option<StreamId>,
-        truth_has_spoken: bool,
+        store_changed: bool,
     ) {
         match action {
             Action::Store(_) | Action::Refuse(_) => {}
@@ -102,12 +102,12 @@ impl Server {
                 }
                 self.api.obey(stream, action);
             }
-            Action::Say(action) => {
+            Action::Stream(action) => {
                 self.api.decide(now, stream);
-                if truth_has_spoken {
+                if store_changed {
                     self.pump(now, stream);
                 }
-                self.say(now, stream, action);
+                self.send(now, stream, action);
             }
         }
     }
@@ -141,14 +141,14 @@ impl Server {
         self.api.shape(now, stream, &ShapeAction::EditPage(edit));
     }
 
-    fn say(&mut self, now: Duration, stream: StreamId, action: &SayAction) {
+    fn send(&mut self, now: Duration, stream: StreamId, action: &StreamAction) {
         match action {
-            SayAction::Send(frames) => {
+            StreamAction::Send(frames) => {
                 for frame in frames {
                     self.api.send_raw(stream, frame);
                 }
             }
-            SayAction::SendEvent {
+            StreamAction::SendEvent {
                 kind,
                 object,
                 resource_version,
@@ -156,11 +156,11 @@ impl Server {
                 let version = resource_version.clone().map(|wanted| self.resolved(wanted));
                 if !self.api.send_event(stream, kind, object, version.as_ref()) {
                     self.api
-                        .turned(now, "no event sent: the object is not there".to_owned());
+                        .turned(now, "no event sent: the object does not exist".to_owned());
                 }
             }
-            SayAction::SendError(spec) => self.api.send_error(stream, spec),
-            SayAction::SendBookmark {
+            StreamAction::SendError(spec) => self.api.send_error(stream, spec),
+            StreamAction::SendBookmark {
                 resource_version,
                 initial_events_end,
                 binds,
@@ -173,13 +173,13 @@ impl Server {
                     .send_bookmark(stream, version, initial_events_end.as_deref());
                 self.bind(now, binds.as_deref(), sent);
             }
-            SayAction::Goaway => self.api.send_goaway(now, stream),
-            SayAction::End(ending) => self.api.end(stream, *ending),
+            StreamAction::Goaway => self.api.send_goaway(now, stream),
+            StreamAction::End(ending) => self.api.end(stream, *ending),
         }
     }
 
     /// Changes the stored state, or the watch caches of `target` at `replica`.
-    fn change_truth(
+    fn change_store(
         &mut self,
         now: Duration,
         action: &StoreAction,

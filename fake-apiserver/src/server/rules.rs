@@ -84,7 +84,7 @@ pub enum RuleRefused {
     #[error("there are {RULES_MAX} rules already; remove one first")]
     TooMany,
     /// It applies to open watches, and none matches.
-    #[error("no open watch is meant: {does} needs one")]
+    #[error("no open watch matches: {does} needs one")]
     NoWatch {
         /// Description of its actions.
         does: String,
@@ -188,12 +188,12 @@ impl Server {
             })
             .map(|(stream, _)| stream)
             .collect();
-        let concerns_watches = rule.actions.iter().any(|action| action.concerns_answer());
-        if concerns_watches && streams.is_empty() {
+        let acts_on_watches = rule.actions.iter().any(|action| action.acts_on_response());
+        if acts_on_watches && streams.is_empty() {
             return Err(RuleRefused::NoWatch { does });
         }
         self.written_objects_are_there(&rule.actions)?;
-        let streams = if concerns_watches { streams } else { Vec::new() };
+        let streams = if acts_on_watches { streams } else { Vec::new() };
         let word = rule.name.clone().unwrap_or_else(|| "at once".to_owned());
         self.ruled(now, word, None, does.clone());
         let (target, replica) = (rule.from.resource.clone(), rule.from.replica);
@@ -217,7 +217,7 @@ impl Server {
                 Action::Store(_)
                 | Action::Shape(_)
                 | Action::Rule(_)
-                | Action::Say(_)
+                | Action::Stream(_)
                 | Action::Refuse(_) => &[],
             };
             if let Some(missing) = objects.iter().find(|object| !self.api.has(object)) {

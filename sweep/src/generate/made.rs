@@ -13,7 +13,7 @@ use fake_apiserver::record::Replica;
 use fake_apiserver::scenario::{
     self, Action as Made, BackoffSettings, ClientMode, ClientSettings, Covered, EmittedKind, EmittedMatch,
     Expect, Expected, InitialList, ListSemantic, Manifest, ObjectName, Place, Ref, RequestKind,
-    RequestTrigger, Restart, RuleAction, SayAction, Scenario, SentObject, ServerSettings, ShapeAction,
+    RequestTrigger, Restart, RuleAction, StreamAction, Scenario, SentObject, ServerSettings, ShapeAction,
     StoreAction, Style, Transport, Trigger, Version,
 };
 use serde_json::{Map, Value};
@@ -451,7 +451,7 @@ fn made_answer(answer: &Answer) -> Made {
             },
             ending: ending(then),
         }),
-        Answer::End(how) => Made::Say(SayAction::End(ending(how))),
+        Answer::End(how) => Made::Stream(StreamAction::End(ending(how))),
         Answer::NoAnswer(how) => Made::Shape(ShapeAction::NoAnswer(ending(how))),
         Answer::RefuseConnections(ms) => Made::Refuse(ms.into()),
         Answer::Refuse(_) | Answer::EditPage(_) => parsed_action(Part::OnList, &answer.to_string()),
@@ -473,8 +473,8 @@ fn ending(ending: Ending) -> fault::Ending {
         Ending::Stall => fault::Ending::Stall,
         Ending::NoCloseNotify | Ending::RstStream(_) | Ending::Goaway(_) => {
             match parsed_action(Part::OnWatch, &format!("{{end: {ending}}}")) {
-                Made::Say(SayAction::End(ending)) => ending,
-                Made::Say(_) | Made::Store(_) | Made::Shape(_) | Made::Rule(_) | Made::Refuse(_) => {
+                Made::Stream(StreamAction::End(ending)) => ending,
+                Made::Stream(_) | Made::Store(_) | Made::Shape(_) | Made::Rule(_) | Made::Refuse(_) => {
                     panic!("`end` is parsed as an ending")
                 }
             }
@@ -489,7 +489,7 @@ fn made_lie(lie: &Lie) -> Made {
         Lie::Event(kind, object, version) => {
             let sample = sample(Part::Kind, object.kind);
             let template = sample.objects.first().expect("the file has one object");
-            Made::Say(SayAction::SendEvent {
+            Made::Stream(StreamAction::SendEvent {
                 kind: (*kind).to_owned(),
                 object: SentObject::Given(json(object, &template.json)),
                 resource_version: version.map(|version| match version {

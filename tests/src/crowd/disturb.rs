@@ -6,7 +6,7 @@ use std::time::Duration;
 use fake_apiserver::fault::Ending;
 use fake_apiserver::net::Edge;
 use fake_apiserver::scenario::{
-    Action, Reply, ReplyBody, RequestKind, RequestTrigger, Rule, RuleTrigger, SayAction, ShapeAction,
+    Action, Reply, ReplyBody, RequestKind, RequestTrigger, Rule, RuleTrigger, StreamAction, ShapeAction,
     StatusSpec, Times, Whose,
 };
 use fake_apiserver::server::Control;
@@ -111,7 +111,7 @@ impl Disturber {
             whose,
             RuleTrigger::Now,
             1,
-            vec![Action::Say(SayAction::End(ending))],
+            vec![Action::Stream(StreamAction::End(ending))],
         );
     }
 
@@ -124,8 +124,8 @@ impl Disturber {
         };
         let whose = self.whose();
         let actions = vec![
-            Action::Say(SayAction::SendError(error)),
-            Action::Say(SayAction::End(Ending::Eof)),
+            Action::Stream(StreamAction::SendError(error)),
+            Action::Stream(StreamAction::End(Ending::Eof)),
         ];
         self.rule(whose, RuleTrigger::Now, 1, actions);
     }

@@ -14,7 +14,7 @@ use crate::raw::{ActionKeys, EndingKeys, Name};
 use crate::read::{At, First, OneOrMany, OrNothing};
 use crate::span::Span;
 use crate::words::suggest;
-use crate::{Action, RawFrame, Restart, RuleAction, SayAction, ShapeAction, StoreAction, Where, raw};
+use crate::{Action, RawFrame, Restart, RuleAction, StreamAction, ShapeAction, StoreAction, Where, raw};
 
 impl Validator<'_> {
     pub(super) fn action(
@@ -257,7 +257,7 @@ impl Validator<'_> {
                     Problem::new(Code::Empty, send.span, "`send` sends nothing").label("a line belongs here"),
                 );
             }
-            return Some(Action::Say(SayAction::Send(frames)));
+            return Some(Action::Stream(StreamAction::Send(frames)));
         }
         if let Some(event) = &keys.event {
             let event = &event.value;
@@ -268,21 +268,21 @@ impl Validator<'_> {
                 .as_ref()
                 .map(|kind| kind.value.0.clone())
                 .unwrap_or_default();
-            return Some(Action::Say(SayAction::SendEvent {
+            return Some(Action::Stream(StreamAction::SendEvent {
                 kind,
                 object,
                 resource_version,
             }));
         }
         if let Some(error) = &keys.error {
-            return Some(Action::Say(SayAction::SendError(status(&error.value))));
+            return Some(Action::Stream(StreamAction::SendError(status(&error.value))));
         }
         if let Some(bookmark) = &keys.bookmark {
             let (rv, marker) = match &bookmark.value.0 {
                 Some(bookmark) => (bookmark.rv.as_ref(), bookmark.initial_events_end.as_ref()),
                 None => (None, None),
             };
-            return Some(Action::Say(SayAction::SendBookmark {
+            return Some(Action::Stream(StreamAction::SendBookmark {
                 resource_version: rv.map(|rv| self.written(rv)),
                 initial_events_end: marker.map(|marker| marker.value.0.clone()),
                 binds: None,
@@ -394,11 +394,11 @@ impl Validator<'_> {
         }
         if let Some(end) = &keys.end {
             let ending = self.ending(&end.value.0, end.span);
-            return Some(Action::Say(SayAction::End(ending)));
+            return Some(Action::Stream(StreamAction::End(ending)));
         }
         if let Some(goaway) = &keys.goaway {
             self.needs_http2("goaway", goaway.span);
-            return Some(Action::Say(SayAction::Goaway));
+            return Some(Action::Stream(StreamAction::Goaway));
         }
         let short = EndingKeys {
             eof: keys.eof.clone(),
@@ -411,7 +411,7 @@ impl Validator<'_> {
         };
         let (ending, word, span) = short.given().into_iter().next()?;
         self.fits_transport(ending, word, span);
-        Some(Action::Say(SayAction::End(ending)))
+        Some(Action::Stream(StreamAction::End(ending)))
     }
 
     /// Returns the single ending of a map.
@@ -473,8 +473,8 @@ pub(super) fn binds_of(action: &mut Action) -> Option<&mut Option<String>> {
     match action {
         Action::Store(StoreAction::Apply(objects)) => objects.last_mut().map(|object| &mut object.binds),
         Action::Store(StoreAction::Delete { binds, .. } | StoreAction::Relabel { binds, .. })
-        | Action::Say(SayAction::SendBookmark { binds, .. }) => Some(binds),
-        Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Say(_) | Action::Refuse(_) => None,
+        | Action::Stream(StreamAction::SendBookmark { binds, .. }) => Some(binds),
+        Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => None,
     }
 }
 

@@ -68,7 +68,7 @@ async fn open_watches_are_cut_expired_and_stalled() {
 #[tokio::test(start_paused = true)]
 async fn without_an_open_watch_there_is_nothing_to_cut() {
     let server = with(&["a"]).start().await;
-    insta::assert_snapshot!(panics(|| assert_eq!(server.cut_watches(), 0)), @"at once on WATCH: no open watch is meant: end needs one; wait for it first: `server.wait_for(Watch::any()).await`");
+    insta::assert_snapshot!(panics(|| assert_eq!(server.cut_watches(), 0)), @"at once on WATCH: no open watch matches: end needs one; wait for it first: `server.wait_for(Watch::any()).await`");
 }
 
 #[tokio::test(start_paused = true)]

@@ -316,7 +316,7 @@ async fn a_rule_with_a_mistake_is_refused() {
     ---
     rule on LIST pods: `gzip` comes too late: `reply` in line 10 settles the whole answer (take one of the two)
     ---
-    at once on WATCH pods: no open watch is meant: end needs one; wait for it first: `server.wait_for(Watch::any()).await`
+    at once on WATCH pods: no open watch matches: end needs one; wait for it first: `server.wait_for(Watch::any()).await`
     ---
     WATCH pods with resourceVersion=1: open watches cannot be selected by number or query
     ---

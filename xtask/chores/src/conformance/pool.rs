@@ -398,7 +398,7 @@ pub(crate) fn times(tests: &[Tested]) -> String {
 pub(crate) fn counts(tests: &[Tested]) -> String {
     let mut counts: BTreeMap<Outcome, usize> = BTreeMap::new();
     for test in tests {
-        *counts.entry(test.told().outcome).or_default() += 1;
+        *counts.entry(test.reported().outcome).or_default() += 1;
     }
     let counts: Vec<String> = counts
         .iter()

@@ -76,7 +76,7 @@ impl Record {
     pub(crate) fn of_tests(name: &str, hello: &Hello, tests: &[Tested]) -> (Self, Vec<String>) {
         let complaints = tests.iter().filter(|test| is_wrong(test.standing));
         let complaints = complaints
-            .map(|test| complaint(name, &test.scenario.id, test.standing, &test.told().why))
+            .map(|test| complaint(name, &test.scenario.id, test.standing, &test.reported().why))
             .collect();
         let record = Self {
             client: Library {
@@ -176,13 +176,13 @@ impl Test {
 
     /// What came out of a test.
     pub(crate) fn of_tested(test: &Tested) -> Self {
-        let told = test.told();
+        let reported = test.reported();
         let breaks = |id: &String| {
-            let verdict = told.verdict.as_ref();
-            told.outcome == Outcome::Crash || verdict.is_some_and(|verdict| verdict.breaks(id))
+            let verdict = reported.verdict.as_ref();
+            reported.outcome == Outcome::Crash || verdict.is_some_and(|verdict| verdict.breaks(id))
         };
         let covered = test.scenario.covers.iter().map(|covered| covered.id.clone());
-        Self::new(told.outcome, test.standing, covered.filter(breaks), &told.why)
+        Self::new(reported.outcome, test.standing, covered.filter(breaks), &reported.why)
     }
 
     fn new(outcome: Outcome, standing: Standing, broken: impl Iterator<Item = String>, why: &str) -> Self {
