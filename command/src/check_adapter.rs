@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use conformance::adapter::check::Trial;
+use conformance::adapter::attempt::{Plan, probe};
+use conformance::adapter::check::Check;
 use conformance::adapter::child::TimeLimits;
-use conformance::adapter::crew::Crew;
-use conformance::adapter::play::{Plan, probe};
+use conformance::adapter::limiter::Limiter;
 use fake_apiserver::record::line::printable;
 use futures::{StreamExt as _, stream};
 
@@ -21,13 +21,13 @@ Exit codes:
   3   the adapter cannot be started
   70  system error";
 
-/// Number of trials that run in parallel.
+/// Number of checks that run in parallel.
 const AT_ONCE: usize = 4;
 
 /// Check an adapter for mistakes, and report which line is missing.
 ///
-/// Starts the adapter once for each thing that it promises: the first message, the end, an unknown contract, list and watch, and
-/// each declared capability and contract. The protocol is docs/adapter-protocol.md.
+/// Starts the adapter once per check: the first message, the exit, an unknown contract, list and watch, and each declared
+/// capability and contract. The protocol is docs/adapter-protocol.md.
 ///
 /// Example: fake-apiserver check-adapter -- python3 adapter.py
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub(crate) struct CheckAdapter {
     /// Time limit for `hello`: the start of a slow runtime.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = span)]
     hello_timeout: Duration,
-    /// Time limit per trial.
+    /// Time limit per check.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = span)]
     timeout: Duration,
 }
@@ -60,9 +60,9 @@ pub(crate) fn run(arguments: &CheckAdapter) -> Result<(), Failure> {
             timeout: arguments.timeout,
             seed: 0,
             edition: None,
-            crew: Crew::new(),
+            limiter: Limiter::new(),
         };
-        let checks = async {
+        let all = async {
             let hello = match probe(&plan, &folder.0.join("probe")).await.map_err(unstartable)? {
                 Ok(hello) => hello,
                 Err(why) => {
@@ -71,27 +71,27 @@ pub(crate) fn run(arguments: &CheckAdapter) -> Result<(), Failure> {
                 }
             };
             output::print(line("`hello`, and exit at the end of input", None), &stop).await?;
-            if !Trial::covers(&hello) {
+            if !Check::covers(&hello) {
                 let text =
                     "– events and capabilities are not checked: `resources` in `hello` has no `configmaps`\n";
                 output::print(text.to_owned(), &stop).await?;
             }
-            let mut trials = stream::iter(Trial::all(&hello).into_iter().enumerate())
-                .map(async |(number, trial)| {
+            let mut results = stream::iter(Check::all(&hello).into_iter().enumerate())
+                .map(async |(number, check)| {
                     let home = folder.0.join(number.to_string());
-                    (trial, trial.run(&plan, &hello, &home).await)
+                    (check, check.run(&plan, &hello, &home).await)
                 })
                 .buffered(AT_ONCE);
             let mut mistakes = 0;
-            while let Some((trial, result)) = trials.next().await {
+            while let Some((check, result)) = results.next().await {
                 let wrong = result.map_err(unstartable)?;
                 mistakes += usize::from(wrong.is_some());
-                output::print(line(&trial.words(), wrong.as_deref()), &stop).await?;
+                output::print(line(&check.title(), wrong.as_deref()), &stop).await?;
             }
             Ok(mistakes)
         };
         let mistakes = tokio::select! {
-            mistakes = checks => mistakes?,
+            mistakes = all => mistakes?,
             () = stop.requested() => return Err(Failure::Silent(1)),
         };
         let last = match mistakes {
@@ -109,9 +109,9 @@ pub(crate) fn run(arguments: &CheckAdapter) -> Result<(), Failure> {
     }
 }
 
-fn line(tried: &str, wrong: Option<&str>) -> String {
+fn line(checked: &str, wrong: Option<&str>) -> String {
     match wrong {
-        None => format!("✔ {tried}\n"),
-        Some(why) => format!("✘ {tried}\n  {}\n", printable(why)),
+        None => format!("✔ {checked}\n"),
+        Some(why) => format!("✘ {checked}\n  {}\n", printable(why)),
     }
 }

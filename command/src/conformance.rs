@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use conformance::adapter::attempt::{self, Plan};
 use conformance::adapter::child::{StartError, TimeLimits};
-use conformance::adapter::crew::Crew;
 use conformance::adapter::evidence;
+use conformance::adapter::limiter::Limiter;
 use conformance::adapter::outcome::Outcome;
-use conformance::adapter::play::{self, Plan};
 use conformance::adapter::standing::{Rules, Shard, Standing, exit_code};
 use conformance::adapter::tested::{Client, Tested};
 use conformance::baseline::Baseline;
@@ -217,11 +217,11 @@ async fn play_all(
         timeout: arguments.timeout,
         seed: arguments.seed,
         edition: arguments.edition,
-        crew: Crew::new(),
+        limiter: Limiter::new(),
     };
     let home = folder.0.join("probe");
     let probed = tokio::select! {
-        probed = play::probe(&plan, &home) => probed.map_err(unstartable)?,
+        probed = attempt::probe(&plan, &home) => probed.map_err(unstartable)?,
         () = stop.requested() => return Err(Failure::Silent(1)),
     };
     let hello = probed.map_err(Failure::NoServer)?;
@@ -238,7 +238,7 @@ async fn play_all(
         .map(async |(number, test)| {
             let known = baseline.of(&test.scenario.id).cloned();
             let tested = match select::left_out(arguments, &test, &client) {
-                Some(why) => Ok(client.unplayed(&test, known, why)),
+                Some(why) => Ok(client.not_run(&test, known, why)),
                 None => {
                     client
                         .test(&test, known, &folder.0.join(number.to_string()))

@@ -19,7 +19,7 @@ Exit codes:
 /// Judge the evidence of earlier conformance runs again.
 ///
 /// Reads what `conformance --evidence DIR` wrote, and starts nothing. The same version gives the same verdicts; a later one may
-/// know more.
+/// have more checks.
 ///
 /// Example: fake-apiserver recheck evidence/
 #[derive(Debug, Args)]
@@ -67,16 +67,16 @@ pub(crate) fn run(arguments: &Recheck) -> Result<(), Failure> {
 }
 
 fn line(shown: &str, rechecked: &Rechecked) -> String {
-    let then = rechecked.then.outcome.word();
-    match &rechecked.now {
-        None => format!("– {shown}   {then}, nothing to judge\n"),
-        Some(_) if rechecked.is_same() => format!("✔ {shown}   {then}\n"),
-        Some(now) => format!(
-            "✘ {shown}   was {then} (version {}): {}\n  now {}: {}\n",
-            printable(&rechecked.then.version),
-            printable(&rechecked.then.message),
-            now.outcome.word(),
-            printable(&now.why)
+    let recorded = rechecked.recorded.outcome.word();
+    match &rechecked.current {
+        None => format!("– {shown}   {recorded}, nothing to judge\n"),
+        Some(_) if rechecked.is_same() => format!("✔ {shown}   {recorded}\n"),
+        Some(current) => format!(
+            "✘ {shown}   was {recorded} (version {}): {}\n  now {}: {}\n",
+            printable(&rechecked.recorded.version),
+            printable(&rechecked.recorded.message),
+            current.outcome.word(),
+            printable(&current.why)
         ),
     }
 }

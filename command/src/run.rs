@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use conformance::adapter::patience::{self, Delay, Look, Patience, hung, last_sign};
+use conformance::adapter::timeouts::{self, CpuWait, TimeoutCheck, Timeouts, hang_end, last_activity};
 use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::net::Edge;
 use fake_apiserver::record::line::{line, run_end};
@@ -336,7 +336,7 @@ fn is_configured(run: &Run, scenario: &Scenario) -> bool {
 
 async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Played, Failure> {
     let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
-    let limits = patience::limits(Limits::wire());
+    let limits = timeouts::disable(Limits::wire());
     let server = Server::with_limits(scenario.clone(), run.seed, limits);
     let stage = Stage {
         server,
@@ -364,7 +364,7 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
     let mut child = Child::start(&run.command, &running, &scenario, run.trace)?;
     let edge = running.edge.clone();
     let reference = built_in::reference(&scenario.id);
-    let patience = Patience::of(&scenario, reference, run.timeout, run.hang_after);
+    let timeouts = Timeouts::of(&scenario, reference, run.timeout, run.hang_after);
     let mut forced = None;
     let (mut ended, mut cut) = (None, None);
     let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
@@ -383,13 +383,13 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
                 let waited_ms = ASTRAY.as_millis() as u64;
                 forced = Some(RunEnd::NotConverged { waited_ms });
             }
-            over = outlasted(&edge, patience) => {
+            over = outlasted(&edge, timeouts) => {
                 let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
                 forced = Some(match over {
-                    Some(quiet) => hung(waiting, quiet),
+                    Some(quiet) => hang_end(waiting, quiet),
                     None => {
-                        cut = Some(cut_words(patience.whole, waiting.as_ref()));
-                        cut_short(&scenario, waiting, patience.whole)
+                        cut = Some(cut_words(timeouts.total, waiting.as_ref()));
+                        cut_short(&scenario, waiting, timeouts.total)
                     }
                 });
             }
@@ -484,14 +484,14 @@ async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
     }
 }
 
-/// Completes when the command was waited for long enough: how long it was silent, or `None` if it was active up to the limit.
-async fn outlasted(edge: &Edge, patience: Patience) -> Option<Duration> {
+/// Completes when a timeout of the run passed. Returns how long the command was idle, or `None` if it was active.
+async fn outlasted(edge: &Edge, timeouts: Timeouts) -> Option<Duration> {
     loop {
         let now = edge.elapsed();
-        match patience.look(now, edge.read_records(0, last_sign), Delay::default()) {
-            Look::Hang(quiet) => return Some(quiet),
-            Look::Cut => return None,
-            Look::Again(at) => {
+        match timeouts.check(now, edge.read_records(0, last_activity), CpuWait::default()) {
+            TimeoutCheck::Hang(quiet) => return Some(quiet),
+            TimeoutCheck::TimeUp => return None,
+            TimeoutCheck::Again(at) => {
                 let _passed = timeout(at.saturating_sub(now), std::future::pending::<()>()).await;
             }
         }

@@ -156,7 +156,7 @@ fn is_by_chance(test: &Value) -> bool {
 #[case::floods(
     "hello; read start || exit 0; yes",
     3,
-    "printed more than 16 MiB that are no messages, first: y"
+    "printed more than 16 MiB of text on standard output, first: y"
 )]
 #[case::prints_only_json(
     "hello; read start || exit 0; echo '{}'; cat >/dev/null",
@@ -250,11 +250,11 @@ fn a_correct_adapter_passes_the_check(#[case] adapter: &str) {
 #[case::no_hello("exit 1", "the adapter exited with status 1 before it printed `hello`")]
 #[case::prints(
     "echo starting; exec W",
-    "the adapter printed 1 line on standard output that are no messages, first: starting"
+    "the adapter printed 1 line of text on standard output, first: starting"
 )]
 #[case::any_contract_will_do(
     r#"sed -u 's/none-5eed/informer/' | W"#,
-    "a contract that does not exist was not answered"
+    "an unknown contract was not answered"
 )]
 #[case::drops_an_option(
     r#"sed -u 's/"pageSize":[0-9]*,*//' | W"#,

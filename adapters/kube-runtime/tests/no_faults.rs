@@ -12,8 +12,8 @@ use conformance::drive::{Run, live, sim};
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{RunEnd, What};
 use fake_apiserver::scenario::{
-    Action, ClientMode, ClientSettings, Expect, InitialList, Manifest, Place, StreamAction, Scenario,
-    SharedScenario, Step, StoreAction, Target, Times, Trigger,
+    Action, ClientMode, ClientSettings, Expect, InitialList, Manifest, Place, Scenario, SharedScenario, Step,
+    StoreAction, StreamAction, Target, Times, Trigger,
 };
 use rstest::rstest;
 

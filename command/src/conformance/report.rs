@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
 use ::report::results::{self, AttemptResult, Footer, Found, Kept, KnownFailure, Line, Results, TestResult};
+use conformance::adapter::attempt::Attempt;
 use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
-use conformance::adapter::play::Attempt;
 use conformance::adapter::standing::Standing;
 use conformance::adapter::tally::tally;
 use conformance::adapter::tested::Tested;
@@ -195,7 +195,10 @@ impl<'a> Report<'a> {
             let _ = writeln!(text, "  tries  {}", outcomes.join(", "));
         }
         let reported = test.reported();
-        let found = reported.verdict.iter().flat_map(|verdict| &verdict.contradictions);
+        let found = reported
+            .verdict
+            .iter()
+            .flat_map(|verdict| &verdict.contradictions);
         for found in found.clone().take(SHOWN) {
             let _ = writeln!(
                 text,
@@ -416,11 +419,15 @@ fn place(scenario: &Scenario, found: &Contradiction) -> String {
 }
 
 fn count(tests: &[Tested], outcome: Outcome) -> usize {
-    tests.iter().filter(|test| test.reported().outcome == outcome).count()
+    tests
+        .iter()
+        .filter(|test| test.reported().outcome == outcome)
+        .count()
 }
 
 fn judged(tests: &[Tested]) -> Vec<(&Scenario, &Verdict)> {
-    let verdict = |test: &'_ Tested| test.reported().outcome.is_judged() && test.standing != Standing::NotScored;
+    let verdict =
+        |test: &'_ Tested| test.reported().outcome.is_judged() && test.standing != Standing::NotScored;
     tests
         .iter()
         .filter(|test| verdict(test))

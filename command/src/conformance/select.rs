@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conformance::adapter::attempt::Test;
 use conformance::adapter::outcome::Outcome;
-use conformance::adapter::play::Test;
 use conformance::adapter::tested::Client;
 use fake_apiserver::scenario::{self, Scenario, Style};
 

@@ -5,8 +5,8 @@
 
 use fake_apiserver::model::catalog::{ApiResource, Catalog, KindRef};
 use fake_apiserver::scenario::{
-    Action, Manifest, ObjectName, PageEdit, ReplyBody, StreamAction, Scenario, SentObject, ShapeAction,
-    StoreAction, Target, Trigger, Version,
+    Action, Manifest, ObjectName, PageEdit, ReplyBody, Scenario, SentObject, ShapeAction, StoreAction,
+    StreamAction, Target, Trigger, Version,
 };
 use serde_json::{Map, Value};
 

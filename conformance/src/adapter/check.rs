@@ -1,7 +1,7 @@
-//! Finds the mistakes of an adapter's author: one trial for each thing that an adapter promises, and in words which line is
-//! missing or wrong.
+//! Checks of `check-adapter`: one for each contract and capability that an adapter declares. A failed check describes the line
+//! that is missing or wrong.
 //!
-//! It judges the adapter, and no client: that is what scenarios are for.
+//! They judge the adapter; scenarios judge the client.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,81 +11,81 @@ use fake_apiserver::record::{Record, Verb, What};
 use fake_apiserver::report::Report;
 use fake_apiserver::scenario::{self, ServerSettings, SharedScenario};
 
+use super::attempt::{self, Attempt, Plan, Test, read_hello, run_as, start_with_idle_server, stop};
 use super::child::{StartError, with_last_line};
 use super::fit;
 use super::message::{Capability, Command, Contract, Hello, Options, PROTOCOL, Recovers, Resource, Start};
 use super::outcome::Outcome;
-use super::play::{Attempt, Plan, Test, introduced, play, play_as, started_beside_a_server, stopped};
 use super::session::Session;
 
-/// Something that an adapter promises.
+/// A check of something that an adapter declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trial {
-    /// It refuses a contract and a command that do not exist.
+pub enum Check {
+    /// An unknown contract and an unknown command are answered with `unsupported`.
     Unknown,
-    /// It lists and watches, and stops.
+    /// Events of list and watch, and `stop`.
     Follow,
-    /// It shows relists.
+    /// A relist is visible.
     Relist,
-    /// It obeys `pause` and `resume`.
+    /// `pause` and `resume` are obeyed.
     Pause,
-    /// It passes an option on.
+    /// An option reaches the library.
     Option(Capability),
-    /// It plays one watch.
+    /// Events of one watch.
     Watch,
-    /// It plays one list.
+    /// Events of one list.
     List,
 }
 
-/// Capabilities whose option shows in a request: the client's settings in a scenario, and what the request has.
-const SHOWN: [(Capability, &str, Shown); 8] = [
+/// Capabilities whose option is visible in a request: the `client:` settings of a scenario, and the expected part of a request.
+const VISIBLE: [(Capability, &str, Visible); 8] = [
     (
         Capability::Selectors,
         "labels: check=adapter",
-        Shown::Query("labelSelector", "check=adapter"),
+        Visible::Query("labelSelector", "check=adapter"),
     ),
     (
         Capability::FieldSelectors,
         "fields: metadata.name=a",
-        Shown::Query("fieldSelector", "metadata.name=a"),
+        Visible::Query("fieldSelector", "metadata.name=a"),
     ),
-    (Capability::PageSize, "page_size: 2", Shown::Query("limit", "2")),
+    (Capability::PageSize, "page_size: 2", Visible::Query("limit", "2")),
     (
         Capability::ResourceVersion,
         "list_semantic: any",
-        Shown::Query("resourceVersion", "0"),
+        Visible::Query("resourceVersion", "0"),
     ),
     (
         Capability::StreamingList,
         "initial_list: streaming_list",
-        Shown::Query("sendInitialEvents", "true"),
+        Visible::Query("sendInitialEvents", "true"),
     ),
     (
         Capability::MetadataOnly,
         "mode: metadata",
-        Shown::Accept("PartialObjectMetadata"),
+        Visible::Accept("PartialObjectMetadata"),
     ),
     (
         Capability::Timeout,
         "timeout: 77s",
-        Shown::Query("timeoutSeconds", "77"),
+        Visible::Query("timeoutSeconds", "77"),
     ),
     (
         Capability::Bookmarks,
         "bookmarks: true",
-        Shown::Query("allowWatchBookmarks", "true"),
+        Visible::Query("allowWatchBookmarks", "true"),
     ),
 ];
 
-/// What a request has.
+/// Part of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum Visible {
     Query(&'static str, &'static str),
     Accept(&'static str),
 }
 
-impl Trial {
-    /// The trials of what an adapter declares.
+impl Check {
+    /// Returns the checks for what an adapter declares.
     pub fn all(hello: &Hello) -> Vec<Self> {
         let mut all = vec![Self::Unknown];
         if !Self::covers(hello) {
@@ -96,7 +96,7 @@ impl Trial {
             all.push(Self::Follow);
             all.extend(has(Capability::InitEvents).then_some(Self::Relist));
             all.extend(has(Capability::Pause).then_some(Self::Pause));
-            let shown = SHOWN.iter().map(|(capability, ..)| *capability);
+            let shown = VISIBLE.iter().map(|(capability, ..)| *capability);
             all.extend(shown.filter(|capability| has(*capability)).map(Self::Option));
         }
         all.extend(hello.contracts.contains(&Contract::Watch).then_some(Self::Watch));
@@ -104,7 +104,7 @@ impl Trial {
         all
     }
 
-    /// Does the adapter offer the resource that is listed and watched in trials, `configmaps`?
+    /// Returns true if the adapter supports `configmaps`, the resource of all checks.
     pub fn covers(hello: &Hello) -> bool {
         hello
             .resources
@@ -112,8 +112,8 @@ impl Trial {
             .is_none_or(|resources| resources.iter().any(|one| one == "configmaps"))
     }
 
-    /// What is tried, in a few words.
-    pub fn words(self) -> String {
+    /// Returns the title in the output of `check-adapter`.
+    pub fn title(self) -> String {
         match self {
             Self::Unknown => "unknown contract and command are answered with `unsupported`".to_owned(),
             Self::Follow => "contract `informer`: events of list, watch and stop".to_owned(),
@@ -128,31 +128,32 @@ impl Trial {
         }
     }
 
-    /// Tries it, in `home`, a directory that is created and removed. Gives what is wrong, if anything.
+    /// Runs the check, in `home`, a directory that is created and removed. Returns what is wrong, if anything.
     ///
     /// # Errors
-    /// The command cannot be started, or the system refuses a directory or a pipe.
+    /// The command cannot be started, or a directory or pipe cannot be created.
     pub async fn run(self, plan: &Plan, hello: &Hello, home: &Path) -> Result<Option<String>, StartError> {
         match self {
             Self::Unknown => unknown(plan, home).await,
             Self::Follow => {
-                let attempt = informer(plan, hello, home, "", FOLLOWED).await?;
-                Ok(attempt.and_then(|attempt| at_fault(&attempt).or_else(|| followed(&attempt, hello))))
+                let attempt = informer(plan, hello, home, "", FOLLOW_STEPS).await?;
+                Ok(attempt
+                    .and_then(|attempt| protocol_fault(&attempt).or_else(|| follow_fault(&attempt, hello))))
             }
             Self::Relist => {
-                let attempt = informer(plan, hello, home, "", RELISTED).await?;
-                Ok(attempt.and_then(|attempt| at_fault(&attempt).or_else(|| relisted(&attempt))))
+                let attempt = informer(plan, hello, home, "", RELIST_STEPS).await?;
+                Ok(attempt.and_then(|attempt| protocol_fault(&attempt).or_else(|| relist_fault(&attempt))))
             }
             Self::Pause => {
                 let attempt = informer(plan, hello, home, "consumer_delay: 300ms", "").await?;
-                Ok(attempt.and_then(|attempt| at_fault(&attempt).or_else(|| paused(&attempt))))
+                Ok(attempt.and_then(|attempt| protocol_fault(&attempt).or_else(|| pause_fault(&attempt))))
             }
             Self::Option(capability) => {
-                let Some((_, settings, shown)) = SHOWN.into_iter().find(|(known, ..)| *known == capability)
+                let Some((_, settings, shown)) = VISIBLE.into_iter().find(|(known, ..)| *known == capability)
                 else {
                     return Ok(None);
                 };
-                // Some libraries drop the version where they ask for pages.
+                // Some libraries omit the resourceVersion if they page.
                 let whole =
                     capability == Capability::ResourceVersion && hello.caps.contains(&Capability::PageSize);
                 let settings = if whole {
@@ -161,8 +162,9 @@ impl Trial {
                     settings
                 };
                 let attempt = informer(plan, hello, home, settings, "").await?;
-                Ok(attempt
-                    .and_then(|attempt| at_fault(&attempt).or_else(|| missing(&attempt, capability, shown))))
+                Ok(attempt.and_then(|attempt| {
+                    protocol_fault(&attempt).or_else(|| option_fault(&attempt, capability, shown))
+                }))
             }
             Self::Watch | Self::List => {
                 let contract = if self == Self::Watch {
@@ -170,19 +172,19 @@ impl Trial {
                 } else {
                     Contract::List
                 };
-                once(plan, contract, hello.recovers, home).await
+                run_once(plan, contract, hello.recovers, home).await
             }
         }
     }
 }
 
-/// Writes after the first set.
-const FOLLOWED: &str = "steps:\n  - when: {watch: 1}\n  - apply: {configmap: {name: c}}\n  - apply: {configmap: {name: b, data: {k: v}}}\n  - delete: a\n";
+/// Writes after the initial list.
+const FOLLOW_STEPS: &str = "steps:\n  - when: {watch: 1}\n  - apply: {configmap: {name: c}}\n  - apply: {configmap: {name: b, data: {k: v}}}\n  - delete: a\n";
 
-/// The watch ends with 410 when a change was lost.
-const RELISTED: &str = "steps:\n  - when: {watch: 1}\n    do: {drop_events: 1}\n  - delete: a\n  - do:\n      - error: {code: 410, reason: Expired}\n      - eof\n";
+/// One event is dropped; then the watch fails with 410.
+const RELIST_STEPS: &str = "steps:\n  - when: {watch: 1}\n    do: {drop_events: 1}\n  - delete: a\n  - do:\n      - error: {code: 410, reason: Expired}\n      - eof\n";
 
-/// The scenario of a trial; its objects are `a` and `b`.
+/// Returns the scenario of a check; its objects are `a` and `b`.
 fn scenario_of(settings: &str, rest: &str) -> SharedScenario {
     let client = if settings.is_empty() {
         String::new()
@@ -194,11 +196,11 @@ fn scenario_of(settings: &str, rest: &str) -> SharedScenario {
     );
     let parsed = scenario::parse("check/adapter", Path::new("check-adapter.yaml"), &text);
     Arc::new(
-        parsed.unwrap_or_else(|errors| panic!("proven invariant: a test parses every trial: {errors:?}")),
+        parsed.unwrap_or_else(|errors| panic!("proven invariant: a test parses every scenario: {errors:?}")),
     )
 }
 
-/// Plays a scenario. `None`: it is about a resource that the adapter does not offer.
+/// Runs a scenario. Returns `None` if the adapter does not support it.
 async fn informer(
     plan: &Plan,
     hello: &Hello,
@@ -214,11 +216,11 @@ async fn informer(
         scenario,
         reference: Duration::ZERO,
     };
-    play(plan, &test, home).await.map(Some)
+    attempt::run(plan, &test, home).await.map(Some)
 }
 
-/// What the protocol, or the system around the adapter, shows to be wrong.
-fn at_fault(attempt: &Attempt) -> Option<String> {
+/// Returns the violation of the protocol, the crash or the failure of the harness, if any.
+fn protocol_fault(attempt: &Attempt) -> Option<String> {
     match attempt.outcome {
         Outcome::AdapterError => Some(with_last_line(attempt.why.clone(), &attempt.errors)),
         Outcome::HarnessError | Outcome::Crash => Some(attempt.why.clone()),
@@ -240,35 +242,35 @@ fn reports(attempt: &Attempt) -> impl Iterator<Item = (&Record, &Report)> {
     })
 }
 
-fn asked(attempt: &Attempt) -> bool {
+fn sent_request(attempt: &Attempt) -> bool {
     attempt
         .records
         .iter()
         .any(|record| matches!(record.what, What::Request { .. }))
 }
 
-/// What is wrong with the events of the plainest scenario.
-fn followed(attempt: &Attempt, hello: &Hello) -> Option<String> {
+/// Returns what is wrong with the events of list and watch.
+fn follow_fault(attempt: &Attempt, hello: &Hello) -> Option<String> {
     if attempt.outcome == Outcome::Pass {
         return None;
     }
     let has = |word: &str| reports(attempt).any(|(_, report)| report.word() == word);
     let shows_lists = hello.caps.contains(&Capability::InitEvents);
-    Some(if !asked(attempt) {
+    Some(if !sent_request(attempt) {
         "the client sent no request after `start`: load the kubeconfig in KUBECONFIG, and start the library"
             .to_owned()
     } else if let Some((_, Report::Error { message, .. })) =
         reports(attempt).find(|(_, report)| report.word() == "error")
     {
-        format!("the library reported an error where the server has no fault: {message}")
+        format!("the library reported an error although the server injected no fault: {message}")
     } else if has("ended") {
-        "the adapter printed `end` while the server went on: an informer ends at `stop`".to_owned()
+        "the adapter printed `end` before `stop`: an informer runs until `stop`".to_owned()
     } else if !has("init_apply") {
         "no event about the objects of the first list: print `add`, `apply` or `init-apply` for each, and flush".to_owned()
     } else if !has("init_done") && shows_lists {
         "no `init-done` after the first list".to_owned()
     } else if !has("init_done") {
-        "no `synced` after the first set: print it when the library reports its cache as ready".to_owned()
+        "no `synced` after the initial list: print it when the library reports its cache as ready".to_owned()
     } else if !has("apply") {
         "no event about a change: print `apply`, or `add` and `update`, for each".to_owned()
     } else if !has("delete") {
@@ -278,7 +280,7 @@ fn followed(attempt: &Attempt, hello: &Hello) -> Option<String> {
     })
 }
 
-fn relisted(attempt: &Attempt) -> Option<String> {
+fn relist_fault(attempt: &Attempt) -> Option<String> {
     let lists = reports(attempt)
         .filter(|(_, report)| **report == Report::Init)
         .count();
@@ -287,54 +289,55 @@ fn relisted(attempt: &Attempt) -> Option<String> {
         .iter()
         .filter(|record| matches!(&record.what, What::Request { verb: Verb::List, .. }));
     (lists < 2 && requests.count() >= 2).then(|| {
-        "the client listed again after HTTP 410, and the adapter printed no second `init`: print it for every list, or remove the capability `init-events`"
+        "the client relisted after HTTP 410, and the adapter printed no second `init`: print it for every list, or remove the capability `init-events`"
             .to_owned()
     })
 }
 
-fn paused(attempt: &Attempt) -> Option<String> {
+fn pause_fault(attempt: &Attempt) -> Option<String> {
     let times: Vec<Duration> = reports(attempt)
         .filter(|(_, report)| report.object().is_some())
         .map(|(record, _)| record.at)
         .collect();
     if times.len() < 2 {
         return Some(
-            "no events were printed after `resume` with `events`: go on for that number of events".to_owned(),
+            "no events were printed after `resume` with `events`: print that number of events, then pause"
+                .to_owned(),
         );
     }
-    // The delay is 300 ms; less than half of it is no delay.
-    let hurried = times
+    // The delay is 300 ms; less than half of it counts as none.
+    let too_fast = times
         .windows(2)
         .any(|pair| pair[1].saturating_sub(pair[0]) < Duration::from_millis(150));
-    hurried.then(|| {
-        "an event was printed in a pause: with `paused` in `start` begin in a pause, and after `resume` with `events` print only that number of events about objects"
+    too_fast.then(|| {
+        "an event was printed in a pause: start paused if `start` has `paused`, and after `resume` with `events` print only that number of events about objects"
             .to_owned()
     })
 }
 
-fn missing(attempt: &Attempt, capability: Capability, shown: Shown) -> Option<String> {
+fn option_fault(attempt: &Attempt, capability: Capability, shown: Visible) -> Option<String> {
     let arrived = attempt.records.iter().any(|record| {
         let What::Request { query, accept, .. } = &record.what else {
             return false;
         };
         match shown {
-            Shown::Query(name, value) => query.iter().any(|(key, sent)| key == name && sent == value),
-            Shown::Accept(part) => accept.as_ref().is_some_and(|accept| accept.contains(part)),
+            Visible::Query(name, value) => query.iter().any(|(key, sent)| key == name && sent == value),
+            Visible::Accept(part) => accept.as_ref().is_some_and(|accept| accept.contains(part)),
         }
     });
     let word = match shown {
-        Shown::Query(name, value) => format!("{name}={value}"),
-        Shown::Accept(part) => format!("{part} in Accept"),
+        Visible::Query(name, value) => format!("{name}={value}"),
+        Visible::Accept(part) => format!("{part} in Accept"),
     };
     (!arrived).then(|| {
         format!(
-            "no request had {word}: pass the option on to the library, or remove `{}` from `caps`",
+            "no request had {word}: pass the option to the library, or remove `{}` from `caps`",
             capability.word()
         )
     })
 }
 
-/// What is started in a contract other than `informer`.
+/// Returns the `start` message of a contract other than `informer`.
 fn start_of(contract: &str, options: Options) -> Start {
     Start {
         protocol: PROTOCOL,
@@ -352,9 +355,9 @@ fn start_of(contract: &str, options: Options) -> Start {
 }
 
 async fn unknown(plan: &Plan, home: &Path) -> Result<Option<String>, StartError> {
-    let (_listening, mut child) = started_beside_a_server(plan, home).await?;
+    let (_listening, mut child) = start_with_idle_server(plan, home).await?;
     let mailbox = child.mailbox().clone();
-    if introduced(&mut child, plan.limits).await.is_none() {
+    if read_hello(&mut child, plan.limits).await.is_none() {
         return Ok(mailbox.with(|session| session.fault().map(str::to_owned)));
     }
     let contract = format!("none-{:x}", plan.seed ^ 0x5eed);
@@ -366,7 +369,7 @@ async fn unknown(plan: &Plan, home: &Path) -> Result<Option<String>, StartError>
         let fault = mailbox.with(|session| session.fault().map(str::to_owned));
         child.end(Duration::ZERO).await;
         return Ok(Some(fault.unwrap_or_else(|| {
-            "a contract that does not exist was not answered: print {\"ev\":\"unsupported\",\"what\":\"contract\"} for contracts that `hello` does not list".to_owned()
+            "an unknown contract was not answered: print {\"ev\":\"unsupported\",\"what\":\"contract\"} for contracts that `hello` does not list".to_owned()
         })));
     }
     child.send_line(r#"{"cmd":"none"}"#).await;
@@ -374,14 +377,14 @@ async fn unknown(plan: &Plan, home: &Path) -> Result<Option<String>, StartError>
         let fault = mailbox.with(|session| session.fault().map(str::to_owned));
         child.end(Duration::ZERO).await;
         return Ok(Some(fault.unwrap_or_else(|| {
-            "an unknown `cmd` was not answered: print {\"ev\":\"unsupported\",\"what\":\"cmd\"}, and go on reading commands until `stop`".to_owned()
+            "an unknown `cmd` was not answered: print {\"ev\":\"unsupported\",\"what\":\"cmd\"}, and continue to read commands until `stop`".to_owned()
         })));
     }
-    Ok(stopped(&mut child, plan.limits).await.err())
+    Ok(stop(&mut child, plan.limits).await.err())
 }
 
-/// One watch or one list.
-async fn once(
+/// Checks the events of one watch or one list.
+async fn run_once(
     plan: &Plan,
     contract: Contract,
     recovers: Recovers,
@@ -402,18 +405,18 @@ async fn once(
         reference: Duration::ZERO,
     };
     let scenario = test.scenario.clone();
-    let attempt = play_as(plan, &test, home, move |_| Ok((start, scenario))).await?;
+    let attempt = run_as(plan, &test, home, move |_| Ok((start, scenario))).await?;
     let words: Vec<&str> = reports(&attempt).map(|(_, report)| report.word()).collect();
     let expected: &[&str] = match contract {
-        // The library opens the watch again: it does not end.
+        // The library restarts the watch, so there is no `end`.
         Contract::Watch if recovers == Recovers::Library => &["apply", "apply", "apply"],
         Contract::Watch => &["apply", "apply", "apply", "ended"],
         Contract::List | Contract::Informer => &["init", "init_apply", "init_apply", "init_done", "ended"],
     };
-    Ok(at_fault(&attempt).or_else(|| {
+    Ok(protocol_fault(&attempt).or_else(|| {
         (words != expected).then(|| {
             format!(
-                "expected {} and got {}",
+                "expected {}, got {}",
                 expected.join(", "),
                 if words.is_empty() {
                     "nothing".to_owned()
@@ -430,11 +433,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_trial_has_a_scenario() {
-        for rest in ["", FOLLOWED, RELISTED] {
+    fn every_scenario_of_a_check_is_valid() {
+        for rest in ["", FOLLOW_STEPS, RELIST_STEPS] {
             scenario_of("", rest);
         }
-        for (_, settings, _) in SHOWN {
+        for (_, settings, _) in VISIBLE {
             scenario_of(settings, "");
         }
         scenario_of("consumer_delay: 300ms", "");

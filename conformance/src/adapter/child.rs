@@ -1,4 +1,4 @@
-//! An adapter as a process: its private directory, its pipes, and its end.
+//! Process of an adapter: its private directory, its pipes, and its termination.
 //!
 //! It must not know scenarios or verdicts.
 
@@ -23,32 +23,32 @@ use super::session::Session;
 use crate::process::load::Load;
 use crate::process::{Group, Tail, only_here, parts_of_lines};
 
-/// Bytes of a message.
+/// Maximum size of a message, in bytes.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes read at a time.
+/// Size of one read, in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// Bytes read before others get their turn.
+/// Maximum number of bytes read before other tasks run.
 const READ_AT_ONCE: usize = 4 << 20;
 
-/// Lines of standard error that are shown.
+/// Maximum number of printed lines of standard error.
 const LINES_SHOWN: usize = 8;
 
-/// Between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Between the end of its output and its exit.
+/// Time limit from the end of standard output to the exit.
 const CLOSED: Duration = Duration::from_secs(1);
 
-/// How long the adapter may take.
+/// Time limits of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// From its start to `hello`.
+    /// From the start to `hello`.
     pub hello: Duration,
-    /// From a command to its answer.
+    /// From a command to its response.
     pub answer: Duration,
-    /// From `stop` to its exit.
+    /// From `stop` to the exit.
     pub stop: Duration,
 }
 
@@ -62,14 +62,14 @@ impl Default for TimeLimits {
     }
 }
 
-/// The adapter cannot be started, or the system refused what it needs.
+/// The adapter cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The command cannot be started.
     #[error("cannot start {0}: {1}")]
     Command(String, #[source] io::Error),
-    /// No directory, no pipe.
-    #[error("the system refused what a test needs: {0}")]
+    /// A directory, pipe or socket cannot be created.
+    #[error("cannot create a directory, pipe or socket: {0}")]
     System(#[from] io::Error),
 }
 
@@ -86,12 +86,12 @@ pub struct Child {
     _home: Home,
 }
 
-/// What an adapter has said so far. Shared with the server, which reads it before every request it records: what was
-/// printed before the request was sent, is recorded before it.
+/// Output of an adapter so far. Shared with the server, which reads it before it records a request: events printed before the
+/// request was sent are recorded before it.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     inbox: Arc<Mutex<Inbox>>,
-    /// Something was read by the server: the pipe says nothing of what is read already.
+    /// Notified when the server has read output: the pipe does not become readable for it.
     read: Arc<Notify>,
 }
 
@@ -104,22 +104,22 @@ struct Inbox {
     closed: bool,
 }
 
-/// What an adapter did.
+/// An event of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
-    /// It printed something.
-    Heard,
+pub enum ChildEvent {
+    /// Output was read.
+    Output,
     /// It exited, with this status.
     Exited(Option<ExitStatus>),
 }
 
 impl Mailbox {
-    /// Does something with the session.
+    /// Calls `with` with the session.
     pub fn with<T>(&self, with: impl FnOnce(&mut Session) -> T) -> T {
         with(&mut self.lock().session)
     }
 
-    /// Reads what has been printed by now.
+    /// Reads the output that is available.
     pub fn read(&self) {
         let mut inbox = self.lock();
         let Ok(mut pipe) = inbox.pipe.try_clone() else {
@@ -135,13 +135,13 @@ impl Mailbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inbox> {
-        // Nothing panics under the lock half way.
+        // No code panics while it holds the lock.
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inbox {
-    /// Takes what `from` has by now. Was there anything, or its end?
+    /// Reads what is available. Returns true if there was output, or its end.
     fn read(&mut self, mut from: impl FnMut(&mut [u8]) -> io::Result<usize>) -> bool {
         if self.closed {
             return false;
@@ -186,10 +186,10 @@ impl Inbox {
 }
 
 impl Child {
-    /// Starts `command` with the kubeconfig in `home`, a directory that is created, and removed with this value.
+    /// Starts `command` with the kubeconfig in `home`, a directory that is created, and removed when this value is dropped.
     ///
     /// # Errors
-    /// The command or the system.
+    /// The command cannot be started, or a directory or pipe cannot be created.
     pub fn start(command: &[String], kubeconfig: &Kubeconfig, home: &Path) -> Result<Self, StartError> {
         let (program, arguments) = command
             .split_first()
@@ -227,7 +227,7 @@ impl Child {
         }
         let piped = || io::Error::from(io::ErrorKind::BrokenPipe);
         let pipe = process.stdout.take().ok_or_else(piped)?.into_owned_fd()?;
-        // Two ways to one pipe: tokio's knows when there is something, and the other one does not wait to be told.
+        // Two handles of one pipe: tokio's waits until it is readable, the other one reads without waiting.
         let inbox = Inbox {
             session: Session::default(),
             pipe: File::from(pipe.try_clone()?),
@@ -249,37 +249,37 @@ impl Child {
         })
     }
 
-    /// What the adapter has said so far.
+    /// Output of the adapter so far.
     pub fn mailbox(&self) -> &Mailbox {
         &self.mailbox
     }
 
-    /// Completes when the adapter printed something, which is read, or exited.
-    pub async fn next(&mut self) -> Moment {
+    /// Waits until output was read, or the adapter exited.
+    pub async fn next(&mut self) -> ChildEvent {
         tokio::select! {
             biased;
-            () = heard(&self.mailbox, &self.output) => {}
+            () = read_output(&self.mailbox, &self.output) => {}
             status = self.process.wait() => {
                 self.mailbox.read();
-                return Moment::Exited(status.ok());
+                return ChildEvent::Exited(status.ok());
             }
         }
         if self.mailbox.is_closed() {
             if let Ok(status) = timeout(CLOSED, self.process.wait()).await {
-                return Moment::Exited(status.ok());
+                return ChildEvent::Exited(status.ok());
             }
             let fault = "the adapter closed its standard output before `stop`, and did not exit";
-            self.mailbox.with(|session| session.at_fault(fault.to_owned()));
+            self.mailbox.with(|session| session.fail(fault.to_owned()));
         }
-        Moment::Heard
+        ChildEvent::Output
     }
 
-    /// The process of the adapter, while it lives.
+    /// Process id, until the adapter has exited.
     pub fn id(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// Processor time of the adapter, as far as it was measured: its last moments are not.
+    /// Returns the CPU time of the adapter until the last measurement before its exit.
     pub fn load(&mut self) -> Load {
         if let Some(process) = self.process.id() {
             self.load = self.load.max(Load::of(process));
@@ -287,13 +287,13 @@ impl Child {
         self.load
     }
 
-    /// Time that the adapter was ready to run and waited for a processor.
+    /// Returns the time for which the adapter waited for a processor.
     pub fn held_up(&mut self) -> Duration {
         self.load().held_up
     }
 
-    /// Waits until the session is as `until` has it, for `limit` at most, without the time in which a busy machine held the
-    /// adapter up. False: it never was, or the process exited.
+    /// Waits until `until` is true for the session, at most for `limit`, not counting the time for which the adapter waited for
+    /// a processor. Returns false at the time limit, or if the process exited.
     pub async fn until(&mut self, limit: Duration, until: impl Fn(&Session) -> bool) -> bool {
         let mailbox = self.mailbox.clone();
         let reached = || mailbox.with(|session| until(session) || session.fault().is_some());
@@ -302,12 +302,12 @@ impl Child {
             let before = self.held_up();
             let reading = async {
                 while !reached() {
-                    if let Moment::Exited(_) = self.next().await {
+                    if let ChildEvent::Exited(_) = self.next().await {
                         return;
                     }
                 }
             };
-            // A limit that passes while the answer comes is no reason to miss it.
+            // A response may arrive at the same time as the timeout.
             if timeout(left, reading).await.is_ok() {
                 break;
             }
@@ -316,7 +316,7 @@ impl Child {
         mailbox.with(|session| until(session))
     }
 
-    /// Sends a command. A process that no longer reads is found out otherwise.
+    /// Sends a command. Write errors are ignored: the exit of the process is detected elsewhere.
     pub async fn send(&mut self, command: &message::Command) {
         if let message::Command::Start(start) = command {
             let contracts = [
@@ -333,7 +333,7 @@ impl Child {
         self.send_line(&line).await;
     }
 
-    /// Sends a line that need not be a command.
+    /// Sends a line, also one that is not a valid command.
     pub async fn send_line(&mut self, line: &str) {
         if let Some(input) = &mut self.input {
             let _ = input.write_all(format!("{line}\n").as_bytes()).await;
@@ -346,16 +346,16 @@ impl Child {
         self.input = None;
     }
 
-    /// Waits for the exit that was requested, for `limit`; then SIGTERM, then SIGKILL, to the whole group. `None`: it did not
-    /// exit by itself.
+    /// Waits for the exit, at most for `limit`; then sends SIGTERM and SIGKILL to the process group. Returns `None` if it did
+    /// not exit by itself.
     pub async fn end(&mut self, limit: Duration) -> Option<ExitStatus> {
         let (mut left, mut status) = (limit, None);
         while !left.is_zero() {
             let before = self.held_up();
-            // A full pipe would keep it from exiting.
+            // Read on: a full pipe would block the adapter.
             let exited = async {
                 loop {
-                    if let Moment::Exited(status) = self.next().await {
+                    if let ChildEvent::Exited(status) = self.next().await {
                         return status;
                     }
                 }
@@ -372,24 +372,25 @@ impl Child {
             self.group.signal(Signal::TERM);
             let _ = timeout(GRACE, self.process.wait()).await;
         }
-        // What it started may have outlived it.
+        // Its child processes may still run.
         self.group.signal(Signal::KILL);
         let _ = self.process.wait().await;
         self.mailbox.read();
         status
     }
 
-    /// The last lines of standard error, once it has ended.
+    /// Returns the last lines of standard error, after it has ended.
     pub async fn last_errors(&mut self) -> Vec<String> {
         self.errors.last(LINES_SHOWN).await
     }
 }
 
-/// How much longer to wait after `waited`, in which the machine held the adapter up for `held_up`; zero: the limit passed.
+/// Returns how much longer to wait after `waited`, of which the adapter waited for a processor for `held_up`. Zero: the limit
+/// has passed.
 fn more(waited: Duration, held_up: Duration) -> Duration {
-    // Less is what any process waits.
+    // Any process waits for less than that.
     let counts = held_up >= waited / 10;
-    // Less than was waited: the sum stays bounded, however busy the machine is.
+    // Less than `waited`, so that the sum stays bounded on a busy machine.
     if counts {
         held_up.min(waited * 3 / 4)
     } else {
@@ -397,8 +398,8 @@ fn more(waited: Duration, held_up: Duration) -> Duration {
     }
 }
 
-/// Completes when there is something to read, and reads it; never once the pipe is closed.
-async fn heard(mailbox: &Mailbox, output: &Receiver) {
+/// Waits for output and reads it. Never completes once the pipe is closed.
+async fn read_output(mailbox: &Mailbox, output: &Receiver) {
     let readable = async {
         if mailbox.is_closed() || output.readable().await.is_err() {
             return std::future::pending().await;
@@ -417,7 +418,7 @@ impl Drop for Child {
     }
 }
 
-/// How a process ended, in words: `exited with status 1`, `died (signal: 9 (SIGKILL))`.
+/// Describes the end of a process: `exited with status 1`, `died (signal: 9 (SIGKILL))`.
 pub fn exit_words(status: Option<ExitStatus>) -> String {
     match status.map(|status| (status, status.code())) {
         Some((_, Some(code))) => format!("exited with status {code}"),
@@ -426,7 +427,7 @@ pub fn exit_words(status: Option<ExitStatus>) -> String {
     }
 }
 
-/// Adds the last line of standard error, where there is one: it often has the reason.
+/// Appends the last line of standard error, if any: it often has the reason.
 pub(super) fn with_last_line(why: String, errors: &[String]) -> String {
     match errors.last() {
         Some(last) => format!("{why}; last line on standard error: {last}"),
@@ -434,7 +435,7 @@ pub(super) fn with_last_line(why: String, errors: &[String]) -> String {
     }
 }
 
-/// A private directory, removed with this value.
+/// A private directory, removed when this value is dropped.
 #[derive(Debug)]
 struct Home(PathBuf);
 
@@ -452,7 +453,7 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, left = %self.0.display(), "left behind");
+            tracing::warn!(%error, left = %self.0.display(), "cannot remove the directory of an adapter");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What an attempt leaves on disk, and the verdict on it later: records, events as received, standard error, and what it came
-//! to. It must not start anything.
+//! Files of an attempt (records, received events, standard error, outcome), and judging them again. It must not start
+//! processes.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use fake_apiserver::scenario::{self, LoadErrors, Scenario};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::assess::{Assessment, assess};
+use super::attempt::Attempt;
 use super::fit;
 use super::message::Hello;
 use super::outcome::Outcome;
-use super::play::Attempt;
-use super::weigh::{Weighed, weigh};
 
-/// The file in a directory of evidence that says what the attempt came to.
+/// File with the outcome of the attempt, in its directory.
 const ATTEMPT: &str = "attempt.json";
 
-/// What an attempt came to.
+/// Outcome of an attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
@@ -28,36 +28,36 @@ pub struct Summary {
     pub version: String,
     /// The scenario's id.
     pub id: String,
-    /// How it came out.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Why.
+    /// Reason, in one sentence.
     pub message: String,
-    /// What contradicts the scenario; `null`: it was not judged.
+    /// Contradictions; `null`: not judged.
     pub contradictions: Value,
     /// Seed for all randomness.
     pub seed: u64,
-    /// The edition by which it was judged; absent: everything counted.
+    /// Edition that it was judged by; absent: all requirements counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edition: Option<String>,
-    /// SHA-256 of the edition's file; absent where it is not known.
+    /// SHA-256 of the edition's file; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edition_digest: Option<String>,
-    /// The time limit ended it.
+    /// True if the time limit ended it.
     pub cut: bool,
-    /// The adapter's introduction.
+    /// The adapter's `hello`.
     pub hello: Option<Hello>,
-    /// The content of the library's cache at the end.
+    /// Content of the library's cache at the end.
     pub dump: Option<Vec<ReportedObject>>,
-    /// What the adapter printed that is no message.
+    /// Summary of output that is not a message.
     pub stray_output: Option<String>,
-    /// Milliseconds of real time.
+    /// Duration in milliseconds, real time.
     pub took_ms: u64,
 }
 
-/// Writes the evidence of an attempt to `folder`, which is created. `text`: the scenario's file.
+/// Writes the evidence of an attempt to `folder`, which is created. `text`: content of the scenario's file.
 ///
 /// # Errors
-/// The system refuses a file.
+/// A file cannot be written.
 pub fn write(
     folder: &Path,
     attempt: &Attempt,
@@ -90,7 +90,7 @@ pub fn write(
     records.flush()?;
     std::fs::write(folder.join("events.ndjson"), &attempt.received)?;
     std::fs::write(folder.join("stderr.log"), attempt.errors.join("\n") + "\n")?;
-    // Last: a directory without it is not complete.
+    // Written last: a directory without it is incomplete.
     std::fs::write(
         folder.join(ATTEMPT),
         serde_json::to_string_pretty(&summary)? + "\n",
@@ -101,7 +101,7 @@ fn contradictions(verdict: Option<&judge::verdict::Verdict>) -> Value {
     verdict.map_or(Value::Null, |verdict| json!(verdict.contradictions))
 }
 
-/// Every directory of evidence in `folder` and below, in order.
+/// Returns all directories of evidence in `folder` and below, sorted.
 ///
 /// # Errors
 /// A directory cannot be read.
@@ -115,7 +115,7 @@ pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
         }
         for entry in std::fs::read_dir(&folder)? {
             let path = entry?.path();
-            // A link could lead out of the evidence, or round and round.
+            // A link could lead out of the evidence, or form a cycle.
             if path.is_dir() && !path.is_symlink() {
                 left.push(path);
             }
@@ -125,31 +125,31 @@ pub fn find(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Old evidence, judged again.
+/// Evidence that was judged again.
 #[derive(Debug)]
 pub struct Rechecked {
-    /// What it came to.
-    pub then: Summary,
-    /// What it comes to; `None`: it was not judged, because nothing was played or the adapter was at fault.
-    pub now: Option<Weighed>,
+    /// Recorded outcome.
+    pub recorded: Summary,
+    /// Outcome by the checks of this version; `None`: not judged, because nothing ran or the adapter was at fault.
+    pub current: Option<Assessment>,
 }
 
 impl Rechecked {
-    /// Is the verdict the same?
+    /// Returns true if the verdict is unchanged.
     pub fn is_same(&self) -> bool {
-        self.now.as_ref().is_none_or(|now| {
-            now.outcome == self.then.outcome
-                && contradictions(now.verdict.as_ref()) == self.then.contradictions
+        self.current.as_ref().is_none_or(|current| {
+            current.outcome == self.recorded.outcome
+                && contradictions(current.verdict.as_ref()) == self.recorded.contradictions
         })
     }
 }
 
-/// The evidence of one attempt, read back.
+/// Evidence of one attempt.
 #[derive(Debug)]
 pub struct Evidence {
-    /// What it came to.
+    /// Outcome.
     pub summary: Summary,
-    /// The scenario's file.
+    /// Content of the scenario's file.
     pub text: String,
     /// The trace.
     pub records: Vec<Record>,
@@ -158,10 +158,10 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The scenario, if its file is one for this version.
+    /// Parses the scenario.
     ///
     /// # Errors
-    /// All mistakes of the file.
+    /// All errors of the file, if this version does not accept it.
     pub fn scenario(&self) -> Result<Scenario, LoadErrors> {
         let path = Path::new("scenarios").join(format!("{}.yaml", self.summary.id));
         scenario::parse(&self.summary.id, &path, &self.text)
@@ -171,7 +171,7 @@ impl Evidence {
 /// Reads the evidence in `folder`.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A description of the file that cannot be read.
 pub fn read(folder: &Path) -> Result<Evidence, String> {
     let file = |name: &str| {
         let path = folder.join(name);
@@ -195,33 +195,33 @@ pub fn read(folder: &Path) -> Result<Evidence, String> {
 /// Judges the evidence in `folder` with the checks of this version.
 ///
 /// # Errors
-/// What is wrong with the evidence, in words.
+/// A description of what is wrong with the evidence.
 pub fn recheck(folder: &Path) -> Result<Rechecked, String> {
     let evidence = read(folder)?;
-    let now = judged(&evidence)
+    let current = judged(&evidence)
         .map_err(|errors| format!("{}: {errors}", folder.join("scenario.yaml").display()))?;
     Ok(Rechecked {
-        then: evidence.summary,
-        now,
+        recorded: evidence.summary,
+        current,
     })
 }
 
-/// Judges evidence with the checks of this version; `None`: nothing was played, or the adapter was at fault.
+/// Judges evidence with the checks of this version; `None`: nothing ran, or the adapter was at fault.
 ///
 /// # Errors
-/// The scenario's file is none for this version.
-pub fn judged(evidence: &Evidence) -> Result<Option<Weighed>, LoadErrors> {
-    let then = &evidence.summary;
-    let (Some(hello), true) = (&then.hello, then.outcome.is_judged() || then.cut) else {
+/// The scenario's file is not valid in this version.
+pub fn judged(evidence: &Evidence) -> Result<Option<Assessment>, LoadErrors> {
+    let recorded = &evidence.summary;
+    let (Some(hello), true) = (&recorded.hello, recorded.outcome.is_judged() || recorded.cut) else {
         return Ok(None);
     };
-    let scenario = fit::staged(&std::sync::Arc::new(evidence.scenario()?), hello);
-    Ok(Some(weigh(
+    let scenario = fit::adapt(&std::sync::Arc::new(evidence.scenario()?), hello);
+    Ok(Some(assess(
         &scenario,
         &evidence.records,
-        then.dump.as_deref(),
-        then.cut,
-        // One of another version is not known here: everything counts then, and a difference shows.
-        edition::scored_by(then.edition.as_deref(), then.edition_digest.as_deref()),
+        recorded.dump.as_deref(),
+        recorded.cut,
+        // Editions of other versions are unknown here: all requirements count then, and the verdict may differ.
+        edition::scored_by(recorded.edition.as_deref(), recorded.edition_digest.as_deref()),
     )))
 }

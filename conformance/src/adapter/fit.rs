@@ -1,4 +1,4 @@
-//! What a scenario asks of an adapter: the options it is started with, or why it cannot play.
+//! Matches a scenario with the `hello` of an adapter: the `start` message, or the reason why the scenario is unsupported.
 //!
 //! It must not know processes.
 
@@ -14,17 +14,17 @@ use super::message::{
     Backoff, Capability, Contract, FirstList, Hello, Options, PROTOCOL, Recovers, Resource, Start,
 };
 
-/// What the adapter is started with.
+/// Returns the `start` message.
 ///
 /// # Errors
-/// Why the scenario is `unsupported`, as a sentence without its end.
+/// The reason why the scenario is `unsupported`, without a full stop.
 pub fn start(scenario: &Scenario, hello: &Hello) -> Result<Start, String> {
     let contract = Contract::of(scenario.client.contract);
     if !hello.contracts.contains(&contract) {
         return Err(format!("needs the contract `{}`", contract.word()));
     }
     let target = &scenario.target;
-    let resource = named(target);
+    let resource = resource_name(target);
     if let Some(resources) = &hello.resources
         && !resources.contains(&resource)
     {
@@ -54,8 +54,8 @@ pub fn start(scenario: &Scenario, hello: &Hello) -> Result<Start, String> {
     })
 }
 
-/// `configmaps`, `deployments.apps`.
-fn named(target: &Target) -> String {
+/// Returns the resource: `configmaps`, `deployments.apps`.
+fn resource_name(target: &Target) -> String {
     if target.group.is_empty() {
         target.plural.clone()
     } else {
@@ -63,7 +63,7 @@ fn named(target: &Target) -> String {
     }
 }
 
-/// The capabilities without which a scenario proves nothing, each with the reason.
+/// Returns the capabilities that a scenario requires, each with the key or step that requires it.
 fn needed(scenario: &Scenario) -> Vec<(Capability, String)> {
     let client = &scenario.client;
     let mut needed = Vec::new();
@@ -121,15 +121,15 @@ fn needed(scenario: &Scenario) -> Vec<(Capability, String)> {
     if let Some((_, place)) = steps.iter().chain(&expected).find(error) {
         needed.push((Capability::Errors, place.clone()));
     }
-    let relist = shows_relist(&steps, false).or_else(|| shows_relist(&expected, true));
+    let relist = needs_relist_events(&steps, false).or_else(|| needs_relist_events(&expected, true));
     if let Some(place) = relist {
         needed.push((Capability::InitEvents, place.to_owned()));
     }
     needed
 }
 
-/// The first place at which a list after the first one has to be seen. `from_start`: the first `init` is the first list's.
-fn shows_relist<'p>(events: &'p [(&EmittedMatch, String)], from_start: bool) -> Option<&'p str> {
+/// Returns the first event that requires visible relists. `from_start`: the first `init` belongs to the first list.
+fn needs_relist_events<'p>(events: &'p [(&EmittedMatch, String)], from_start: bool) -> Option<&'p str> {
     let mut synced = false;
     for (event, place) in events {
         let of_a_list = match event.kind {
@@ -149,7 +149,7 @@ fn shows_relist<'p>(events: &'p [(&EmittedMatch, String)], from_start: bool) -> 
     None
 }
 
-/// The delays of a scenario, without the longest `Retry-After`.
+/// Returns the backoff of a scenario, without the maximum `Retry-After`.
 fn delays(scenario: &Scenario) -> Option<Backoff> {
     let own = &scenario.client.backoff;
     let delays = Backoff {
@@ -163,8 +163,7 @@ fn delays(scenario: &Scenario) -> Option<Backoff> {
 
 fn options(scenario: &Scenario, hello: &Hello) -> Options {
     let client = &scenario.client;
-    // A declared setting has the scenario's value even where that is the default of our watcher: another library's
-    // default may be another one.
+    // A declared setting is sent even if it is the default of our watcher: other libraries have other defaults.
     let declared = |capability: Capability| hello.caps.contains(&capability);
     Options {
         label_selector: client.labels.clone(),
@@ -193,24 +192,24 @@ fn options(scenario: &Scenario, hello: &Hello) -> Options {
     }
 }
 
-/// The scenario as it is played with this adapter: what its reports cannot show is not judged, and where the scenario is
-/// about LIST, the server refuses streaming lists like one with the feature gate `WatchList` off.
-pub fn staged(scenario: &SharedScenario, hello: &Hello) -> SharedScenario {
-    let mut staged = Scenario::clone(scenario);
-    match staged.client.initial_list {
+/// Adapts the scenario to the adapter: invariants that its reports cannot show are excused, and if the scenario requires LIST,
+/// the server rejects streaming lists, as with the feature gate `WatchList` off.
+pub fn adapt(scenario: &SharedScenario, hello: &Hello) -> SharedScenario {
+    let mut adapted = Scenario::clone(scenario);
+    match adapted.client.initial_list {
         InitialList::ListWatch => {
-            staged.server.streaming_lists.get_or_insert(false);
+            adapted.server.streaming_lists.get_or_insert(false);
         }
         InitialList::StreamingList => {}
     }
-    let is_watch = staged.client.contract == fake_apiserver::scenario::Contract::Watch;
+    let is_watch = adapted.client.contract == fake_apiserver::scenario::Contract::Watch;
     if is_watch && hello.recovers == Recovers::Library {
-        let because = "the library starts a watch that ended again, so that its end need not be seen";
-        staged.expect.not_converged_because = Some(because.to_owned());
+        let because = "the library restarts a watch that ended, so its end may not be visible";
+        adapted.expect.not_converged_because = Some(because.to_owned());
     }
     let mut excuse = |invariants: &[&str], because: &str| {
         for invariant in invariants {
-            staged.expect.excused.push(Excuse {
+            adapted.expect.excused.push(Excuse {
                 invariant: (*invariant).to_owned(),
                 because: because.to_owned(),
                 at: Place::default(),
@@ -223,7 +222,7 @@ pub fn staged(scenario: &SharedScenario, hello: &Hello) -> SharedScenario {
     if !hello.caps.contains(&Capability::Ordered) {
         excuse(&["INV-11"], "the client's events may follow its requests");
     }
-    Arc::new(staged)
+    Arc::new(adapted)
 }
 
 #[cfg(test)]
@@ -261,14 +260,14 @@ mod tests {
     #[case::metadata("client: {mode: metadata}", &[Capability::MetadataOnly])]
     #[case::delays("client: {backoff: {initial: 1s, retry_after_max: 5s}}", &[Capability::Backoff, Capability::RetryAfterMax])]
     #[case::slow("client: {consumer_delay: 1s}", &[Capability::Pause])]
-    #[case::first_set("steps: [{when: {emitted: init_done}}]", &[])]
-    #[case::second_set("steps: [{when: {emitted: init_done}}, {when: {emitted: init_done}}]", &[Capability::InitEvents])]
-    #[case::expected_sets("expect: {events: [init, init_done, init]}", &[Capability::InitEvents])]
-    #[case::expected_set("objects: [{configmap: {name: a}}]\nexpect: {events: [init, {init_apply: a}, init_done]}", &[])]
-    #[case::a_set_after_a_change("objects: [{configmap: {name: a}}]\nexpect: {events: [{apply: a}, init_done]}", &[Capability::InitEvents])]
+    #[case::first_list("steps: [{when: {emitted: init_done}}]", &[])]
+    #[case::second_list("steps: [{when: {emitted: init_done}}, {when: {emitted: init_done}}]", &[Capability::InitEvents])]
+    #[case::expected_lists("expect: {events: [init, init_done, init]}", &[Capability::InitEvents])]
+    #[case::expected_list("objects: [{configmap: {name: a}}]\nexpect: {events: [init, {init_apply: a}, init_done]}", &[])]
+    #[case::list_after_a_change("objects: [{configmap: {name: a}}]\nexpect: {events: [{apply: a}, init_done]}", &[Capability::InitEvents])]
     #[case::errors("expect: {events: [error]}", &[Capability::Errors])]
     #[case::http2("server: {transport: tls_h2}", &[Capability::Http2])]
-    fn what_a_scenario_needs(#[case] part: &str, #[case] capabilities: &[Capability]) {
+    fn required_capabilities(#[case] part: &str, #[case] capabilities: &[Capability]) {
         let scenario = scenario(part);
         let needed: Vec<Capability> = needed(&scenario)
             .into_iter()
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_sent_where_it_is_declared() {
+    fn declared_options_are_sent() {
         let options = |caps: &[Capability]| start(&scenario(""), &hello(caps)).unwrap().options;
         assert_eq!(options(&[]), Options::default());
         assert_eq!(options(&[Capability::PageSize]).page_size, Some(500));
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contract_is_the_scenarios() {
+    fn the_contract_is_that_of_the_scenario() {
         let text = "client: {contract: watch, resource_version: \"7\"}";
         let mut hello = hello(&[]);
         assert_eq!(
@@ -306,14 +305,14 @@ mod tests {
             start(&scenario(""), &hello),
             Err("needs the contract `informer`".to_owned())
         );
-        // What starts a watch again by itself need not end.
+        // A library that restarts its watch need not report its end.
         let is_open = |recovers| {
             let hello = Hello {
                 recovers,
                 ..hello.clone()
             };
-            let staged = staged(&Arc::new(scenario(text)), &hello);
-            staged.expect.not_converged_because.is_some()
+            let adapted = adapt(&Arc::new(scenario(text)), &hello);
+            adapted.expect.not_converged_because.is_some()
         };
         assert_eq!(
             (is_open(Recovers::Library), is_open(Recovers::None)),

@@ -1,5 +1,5 @@
-//! One line of an adapter's standard output, read strictly: a misspelt key is an error with a suggestion, because an
-//! adapter whose mistakes are ignored tests something else than its author believes.
+//! Strict parser for one line of an adapter's standard output. A misspelt key is an error with a suggestion: an ignored key
+//! would change what is tested without notice.
 
 use std::borrow::Cow;
 
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use super::message::{Event, schema};
 
-/// What a line is.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
     /// A message.
     Event(Box<Event>),
-    /// Text that is no message: a library that prints.
+    /// Text that is not a message, such as a log line of the library.
     Stray(String),
-    /// Text that begins like a message and is none, with the reason.
+    /// Malformed message, with the reason.
     Invalid(String),
 }
 
-/// Characters of a line that a message about it quotes.
+/// Maximum length of a quoted line, in characters.
 const QUOTED_MAX: usize = 120;
 
-/// Reads a line without its newline.
+/// Parses a line without its newline.
 pub fn read(line: &[u8]) -> Line {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
@@ -50,12 +50,12 @@ fn event(text: &str) -> Result<Event, String> {
         .into_iter()
         .flatten()
         .find(|variant| word_of(variant).as_ref() == Some(&word))
-        .ok_or_else(|| format!("`{word}` is no event{}", meant(&word, &words)))?;
+        .ok_or_else(|| format!("`{word}` is not an event{}", suggestion(&word, &words)))?;
     known_keys(&value, variant, "")?;
     serde_json::from_value(value).map_err(|error| format!("`{word}` is not as specified ({error})"))
 }
 
-/// Checks that every key of `value` stands in its schema, and below it.
+/// Checks recursively that every key of `value` is in its schema.
 fn known_keys(value: &Value, of: &Value, path: &str) -> Result<(), String> {
     let of = resolved(of);
     if let (Some(items), Some(values)) = (of.get("items"), value.as_array()) {
@@ -75,14 +75,14 @@ fn known_keys(value: &Value, of: &Value, path: &str) -> Result<(), String> {
             format!("{path}.{key}")
         };
         let Some(property) = properties.get(key) else {
-            return Err(format!("`{path}` is an unknown key{}", meant(key, &keys)));
+            return Err(format!("`{path}` is an unknown key{}", suggestion(key, &keys)));
         };
         known_keys(value, property, &path)?;
     }
     Ok(())
 }
 
-/// A schema behind its references; that of an optional value is the one that is not null.
+/// Resolves references of a schema. For an optional value, returns the schema that is not null.
 fn resolved(of: &Value) -> Cow<'_, Value> {
     let inner = [&of["allOf"], &of["anyOf"]]
         .into_iter()
@@ -98,8 +98,8 @@ fn resolved(of: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// `; did you mean …?`, or the words there are if none is near.
-fn meant(word: &str, words: &[String]) -> String {
+/// Returns `; did you mean …?` for a similar word, otherwise the list of all words.
+fn suggestion(word: &str, words: &[String]) -> String {
     let near = words
         .iter()
         .map(|known| (strsim::damerau_levenshtein(word, known), known))
@@ -132,7 +132,7 @@ mod tests {
     #[case::no_ev(r#"{"event":"init"}"#, "the line has no `ev`")]
     #[case::misspelt(
         r#"{"ev":"init-aply","name":"a"}"#,
-        "`init-aply` is no event; did you mean `init-apply`?"
+        "`init-aply` is not an event; did you mean `init-apply`?"
     )]
     #[case::unknown_key(
         r#"{"ev":"apply","nmae":"a"}"#,
@@ -157,14 +157,14 @@ mod tests {
         "unknown variant `paging`"
     )]
     fn a_malformed_line_is_an_error_with_a_reason(#[case] line: &str, #[case] why: &str) {
-        let Line::Invalid(said) = read(line.as_bytes()) else {
-            panic!("{line} was read");
+        let Line::Invalid(reason) = read(line.as_bytes()) else {
+            panic!("{line} was accepted");
         };
-        assert!(said.contains(why), "{said}");
+        assert!(reason.contains(why), "{reason}");
     }
 
     #[test]
-    fn the_content_of_an_object_is_free() {
+    fn objects_may_have_any_content() {
         let line =
             json!({"ev": "apply", "obj": {"metadata": {"name": "a"}, "anything": {"at": "all"}}}).to_string();
         assert!(matches!(read(line.as_bytes()), Line::Event(_)));
@@ -189,7 +189,7 @@ mod tests {
         );
     }
 
-    /// Every line that the page shows is a line of the protocol.
+    /// Every example in docs/adapter-protocol.md is a valid message.
     #[test]
     fn the_examples_of_the_page_are_messages() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/adapter-protocol.md");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_written_as_they_are_read() {
+    fn messages_round_trip() {
         let start = Command::Start(Box::new(Start {
             protocol: message::PROTOCOL,
             contract: Contract::Informer.word().to_owned(),

@@ -1,5 +1,5 @@
-//! The messages of adapter protocol v1, and their JSON Schema. Values only: when each is sent stands in
-//! docs/adapter-protocol.md, and is enforced by the session.
+//! Messages of adapter protocol v1, and their JSON Schema. Values only: docs/adapter-protocol.md describes when each is sent,
+//! and `session` enforces it.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The version of the protocol.
+/// Version of the protocol.
 pub const PROTOCOL: u32 = 1;
 
 /// A line from the runner to the adapter.
@@ -20,38 +20,38 @@ pub enum Command {
     Start(Box<Start>),
     /// Requests the content of the client's cache. Sent only with the capability `cache`.
     Dump {
-        /// Returned in the answer.
+        /// Returned in the response.
         id: u64,
     },
-    /// Stops the consumer of events: nothing is printed until `resume`. Sent only with the capability `pause`.
+    /// Pauses the consumer of events: nothing is printed until `resume`. Sent only with the capability `pause`.
     Pause,
     /// Ends a pause.
     Resume {
-        /// Pause again after this number of events about objects; absent: go on.
+        /// Pause again after this number of events about objects; absent: no limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         events: Option<u32>,
     },
-    /// Stops the client, and keeps the process. Sent only with the capability `close`.
+    /// Stops the client; the process continues. Sent only with the capability `close`.
     Close,
     /// Stops the client. The adapter exits with status 0.
     Stop,
 }
 
-/// What to start.
+/// Parameters of the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Start {
     /// Version of the protocol: 1.
     pub protocol: u32,
-    /// `informer`, `watch`, `list`, or an unknown one, which the adapter answers with `unsupported`.
+    /// `informer`, `watch`, `list`, or an unknown contract, which the adapter answers with `unsupported`.
     pub contract: String,
     /// Resource to list and watch.
     pub resource: Resource,
     /// Namespace; absent: all namespaces, or a cluster-scoped resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Settings of the client. An absent one is the library's default.
+    /// Settings of the client. Absent settings have the library's default.
     pub options: Options,
-    /// Start in a pause. Sent only with the capability `pause`; absent: false.
+    /// Start paused. Sent only with the capability `pause`; absent: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 }
@@ -82,7 +82,7 @@ pub struct Options {
     /// Items per page of a LIST; 0: no paging (capability `page-size`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_size: Option<u32>,
-    /// How the first set is read (capability `streaming-list`).
+    /// How the initial list is read (capability `streaming-list`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_list: Option<FirstList>,
     /// `resourceVersion` of the first LIST: empty for the most recent state, `0` for any (capability `resource-version`). In
@@ -92,7 +92,7 @@ pub struct Options {
     /// Read metadata only (capability `metadata-only`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_only: Option<bool>,
-    /// Follow the one object of this name (capability `single-object`).
+    /// Watch only the object of this name (capability `single-object`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_name: Option<String>,
     /// `timeoutSeconds` of each watch (capability `timeout`).
@@ -101,28 +101,28 @@ pub struct Options {
     /// Request bookmarks (capability `bookmarks`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_bookmarks: Option<bool>,
-    /// Milliseconds of silence after which a watch is abandoned (capability `idle-timeout`).
+    /// Idle timeout of a watch, in milliseconds (capability `idle-timeout`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout_ms: Option<u64>,
-    /// Milliseconds of silence after which a LIST is abandoned (capability `list-timeout`).
+    /// Idle timeout of a LIST, in milliseconds (capability `list-timeout`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_timeout_ms: Option<u64>,
     /// Milliseconds without event or bookmark after which the client checks that the server has not gone back in time; 0:
     /// never (capability `staleness-probe`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staleness_probe_after_ms: Option<u64>,
-    /// Delays after failures (capability `backoff`).
+    /// Backoff after failures (capability `backoff`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
-    /// Longest `Retry-After` that is obeyed, in milliseconds (capability `retry-after-max`).
+    /// Maximum `Retry-After` that is obeyed, in milliseconds (capability `retry-after-max`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_max_ms: Option<u64>,
-    /// Offer and decode gzip (capability `gzip`).
+    /// Send `Accept-Encoding: gzip` and decode the response (capability `gzip`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gzip: Option<bool>,
 }
 
-/// How the first set is read.
+/// How the initial list is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstList {
@@ -132,20 +132,20 @@ pub enum FirstList {
     Stream,
 }
 
-/// Delays after failures. An absent one is the library's default.
+/// Backoff after failures. Absent settings have the library's default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Backoff {
     /// First delay in milliseconds, before jitter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ms: Option<u64>,
-    /// Longest delay in milliseconds, before jitter.
+    /// Maximum delay in milliseconds, before jitter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_ms: Option<u64>,
     /// Factor from one delay to the next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<u32>,
-    /// Milliseconds without failures after which the next delay is the first one again.
+    /// Milliseconds without failures after which the backoff is reset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset_after_ms: Option<u64>,
 }
@@ -154,9 +154,9 @@ pub struct Backoff {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "ev", rename_all = "kebab-case")]
 pub enum Event {
-    /// What the adapter and its client can do. The first line.
+    /// What the adapter and its client support. The first line.
     Hello(Hello),
-    /// A list or relist begins; what follows up to `init-done` replaces the cache.
+    /// A list or relist begins; the objects up to `init-done` replace the cache.
     Init,
     /// One object of the list.
     InitApply(Object),
@@ -168,19 +168,19 @@ pub enum Event {
     Add(Object),
     /// An object was changed, where the library distinguishes that.
     Update(Object),
-    /// An object was deleted; with the last state known.
+    /// An object was deleted, with its last known state.
     Delete(Object),
     /// The library reports its cache as ready.
     Synced,
-    /// The library passed a bookmark on.
+    /// The library delivered a bookmark.
     Bookmark {
         /// Its resourceVersion.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rv: Option<String>,
     },
-    /// The library reported an error, and goes on unless `end` follows.
+    /// The library reported an error, and continues unless `end` follows.
     Error {
-        /// The library's text.
+        /// Error text of the library.
         message: String,
         /// HTTP or Status code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,28 +189,28 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The library gave up for good, or the one watch or list of the contract is over.
+    /// The library gave up for good, or the watch or list of the contract has ended.
     End,
-    /// Content of the library's cache, in answer to `dump`.
+    /// Content of the library's cache, in response to `dump`.
     Dump {
-        /// That of the command.
+        /// `id` of the command.
         id: u64,
-        /// Every object.
+        /// All objects.
         items: Vec<Object>,
     },
-    /// The client was stopped, in answer to `close`.
+    /// The client was stopped, in response to `close`.
     Closed,
-    /// What was requested is not possible.
+    /// The adapter or its client does not support what was requested.
     Unsupported {
         /// What: `contract`, `resource`, `cmd`, or the name of an option.
         what: String,
-        /// Why, in a sentence.
+        /// Reason, in one sentence.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
 }
 
-/// What the adapter and its client can do.
+/// What the adapter and its client support.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {
     /// Version of the protocol: 1.
@@ -222,7 +222,7 @@ pub struct Hello {
     /// Capabilities.
     #[serde(default)]
     pub caps: Vec<Capability>,
-    /// Resources that the adapter can follow, as `plural` or `plural.group`; absent: any.
+    /// Resources that the adapter supports, as `plural` or `plural.group`; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<String>>,
     /// What restarts a failed list or watch.
@@ -246,20 +246,20 @@ pub struct ClientInfo {
     pub issues: Option<String>,
 }
 
-/// A part that an adapter can play.
+/// Type of client that an adapter runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contract {
-    /// Keeps a copy of a collection until it is stopped: list, watch, recovery.
+    /// Keeps a cache of a collection until it is stopped: list, watch, recovery.
     Informer,
-    /// One watch from a version until it ends.
+    /// One watch from a resourceVersion until it ends.
     Watch,
-    /// One complete list, in pages or not.
+    /// One complete list, paged or not.
     List,
 }
 
 impl Contract {
-    /// The contract of a scenario.
+    /// Returns the contract of a scenario.
     pub fn of(contract: scenario::Contract) -> Self {
         match contract {
             scenario::Contract::Informer => Self::Informer,
@@ -268,7 +268,7 @@ impl Contract {
         }
     }
 
-    /// The word for it in messages.
+    /// Returns the word in messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Informer => "informer",
@@ -284,14 +284,14 @@ impl Contract {
 pub enum Recovers {
     /// The library does.
     Library,
-    /// The caller does, as the library's documentation says; the adapter has that loop and nothing more.
+    /// The caller does, as the library's documentation requires; the adapter has only that loop.
     Caller,
     /// Nothing does.
     None,
 }
 
 impl Recovers {
-    /// The word for it in messages.
+    /// Returns the word in messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Library => "library",
@@ -301,58 +301,58 @@ impl Recovers {
     }
 }
 
-/// What a client can be configured to do, or what its adapter can report.
+/// A supported setting of the client, or a supported report of its adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// Takes `labelSelector`.
+    /// Supports `labelSelector`.
     Selectors,
-    /// Takes `fieldSelector`.
+    /// Supports `fieldSelector`.
     FieldSelectors,
-    /// Takes `pageSize`.
+    /// Supports `pageSize`.
     PageSize,
-    /// Takes `resourceVersion` for the first LIST.
+    /// Supports `resourceVersion` for the first LIST.
     ResourceVersion,
-    /// Takes `initialList`.
+    /// Supports `initialList`.
     StreamingList,
-    /// Takes `metadataOnly`.
+    /// Supports `metadataOnly`.
     MetadataOnly,
-    /// Takes `objectName`.
+    /// Supports `objectName`.
     SingleObject,
-    /// Takes `timeoutSeconds`.
+    /// Supports `timeoutSeconds`.
     Timeout,
-    /// Takes `allowBookmarks`.
+    /// Supports `allowBookmarks`.
     Bookmarks,
-    /// Takes `idleTimeoutMs`.
+    /// Supports `idleTimeoutMs`.
     IdleTimeout,
-    /// Takes `listTimeoutMs`.
+    /// Supports `listTimeoutMs`.
     ListTimeout,
-    /// Takes `stalenessProbeAfterMs`.
+    /// Supports `stalenessProbeAfterMs`.
     StalenessProbe,
-    /// Takes `backoff`.
+    /// Supports `backoff`.
     Backoff,
-    /// Takes `retryAfterMaxMs`.
+    /// Supports `retryAfterMaxMs`.
     RetryAfterMax,
-    /// Takes `gzip`.
+    /// Supports `gzip`.
     Gzip,
-    /// Speaks HTTP/2 with an `https` server.
+    /// Uses HTTP/2 with an `https` server.
     Http2,
     /// Obeys `pause` and `resume`.
     Pause,
-    /// Answers `dump` with the content of the library's cache.
+    /// Responds to `dump` with the content of the library's cache.
     Cache,
-    /// Obeys `close`: the library can be stopped while its process lives.
+    /// Obeys `close`: the library can be stopped while the process continues.
     Close,
-    /// Emits `error` for every error that the library reports.
+    /// Prints `error` for every error that the library reports.
     Errors,
-    /// Emits `init`, `init-apply` and `init-done` for every list and relist.
+    /// Prints `init`, `init-apply` and `init-done` for every list and relist.
     InitEvents,
-    /// Every event is written before the library sends a request that builds on it.
+    /// Every event is printed before the library sends a request that depends on it.
     Ordered,
 }
 
 impl Capability {
-    /// The word for it in messages.
+    /// Returns the word in messages.
     pub fn word(self) -> String {
         serde_json::to_value(self)
             .ok()
@@ -361,10 +361,10 @@ impl Capability {
     }
 }
 
-/// An object of an event: whole in `obj`, or its identity and version in the other fields.
+/// Object of an event: complete in `obj`, or its identity and version in the other fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Object {
-    /// The whole object as the library holds it, in JSON.
+    /// The complete object as the library stores it, in JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obj: Option<Value>,
     /// `metadata.namespace`.
@@ -379,12 +379,12 @@ pub struct Object {
     /// `metadata.resourceVersion`, a string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rv: Option<String>,
-    /// In `delete`: false if the library does not know the final state (client-go: `DeletedFinalStateUnknown`).
+    /// In `delete`: false if the final state is unknown (client-go: `DeletedFinalStateUnknown`).
     #[serde(default, rename = "final", skip_serializing_if = "Option::is_none")]
     pub is_final: Option<bool>,
 }
 
-/// The JSON Schema of one line, in either direction, as a value.
+/// Returns the JSON Schema of one line, in either direction.
 pub fn schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
         let settings = SchemaSettings::draft07().with(|settings| settings.definitions_path = "/$defs".into());
@@ -408,7 +408,7 @@ pub fn schema() -> &'static Value {
     &SCHEMA
 }
 
-/// The schema as it is checked in, with a newline at its end.
+/// Returns the text of schema/adapter.v1.json.
 pub fn json_schema() -> String {
     format!("{:#}\n", schema())
 }

@@ -1,4 +1,4 @@
-//! What one test came to, and who is at fault. It must not know how it was played.
+//! Outcome of one test, and who is at fault. It must not know how tests are run.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a test came out. The client is at fault in `warn`, `fail`, `hang` and `crash` only.
+/// Outcome of a test. Only `warn`, `fail`, `hang` and `crash` are failures of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Nothing contradicts the scenario.
+    /// No check failed.
     Pass,
-    /// Only requirements at SHOULD or MAY are broken.
+    /// Only SHOULD or MAY requirements are violated.
     Warn,
-    /// A requirement at MUST is broken.
+    /// A MUST requirement is violated.
     Fail,
-    /// A step waited in vain while the process lived.
+    /// A step waited until the timeout while the process was running.
     Hang,
-    /// The process exited, or died by a signal, before `stop`.
+    /// The process exited, or was killed by a signal, before `stop`.
     Crash,
     /// The scenario needs a contract, capability or resource that the adapter does not declare.
     Unsupported,
-    /// The test was not run, or proves nothing; nobody is at fault.
+    /// The test was not run, or proves nothing.
     NotPlayed,
-    /// The adapter did not keep the protocol.
+    /// The adapter violated the protocol.
     AdapterError,
     /// The server or a scenario is at fault.
     HarnessError,
 }
 
 impl Outcome {
-    /// All of them, in the order in which they are counted.
+    /// All outcomes, in the order of summaries.
     pub const ALL: [Self; 9] = [
         Self::Pass,
         Self::Warn,
@@ -47,7 +47,7 @@ impl Outcome {
         Self::HarnessError,
     ];
 
-    /// The word for it in reports and files of known failures.
+    /// Returns the word in reports and files of known failures.
     pub fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -62,7 +62,7 @@ impl Outcome {
         }
     }
 
-    /// Does it accuse the client?
+    /// Returns true for failures of the client.
     pub fn accuses_client(self) -> bool {
         match self {
             Self::Warn | Self::Fail | Self::Hang | Self::Crash => true,
@@ -72,12 +72,12 @@ impl Outcome {
         }
     }
 
-    /// Was the client judged?
+    /// Returns true if the client was judged.
     pub fn is_judged(self) -> bool {
         self == Self::Pass || self.accuses_client()
     }
 
-    /// The outcome of a verdict. Levels are those of the edition, or of the catalogue.
+    /// Returns the outcome of a verdict. Levels are those of the edition, or of the catalogue.
     pub fn of(verdict: &Verdict, edition: Option<&Edition>) -> Self {
         let is_advice = |found| is_advice(found, edition);
         match verdict.outcome {
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// Does a contradiction break nothing at MUST? What an edition does not have is not asked for its level.
+/// Returns true if a contradiction violates no MUST requirement. Requirements outside the edition are ignored.
 fn is_advice(found: &Contradiction, edition: Option<&Edition>) -> bool {
     let counted = |id: &&String| edition.is_none_or(|edition| edition.level(id).is_some());
     let mut counted = found.requirements.iter().filter(counted).peekable();
@@ -99,12 +99,12 @@ fn is_advice(found: &Contradiction, edition: Option<&Edition>) -> bool {
     counted.peek().is_some() && counted.all(is_advised)
 }
 
-/// How the cache of the library differs from the events that it delivered, if it does.
+/// Returns a contradiction if the cache of the library differs from the events that it delivered.
 pub fn cache_differs(fold: &Fold, items: &[ReportedObject]) -> Option<Contradiction> {
     let held: BTreeMap<String, Version> = items.iter().map(|item| (item.key(), item.version())).collect();
-    let told = fold.cache();
+    let expected = fold.cache();
     let mut wrong = Vec::new();
-    for (key, version) in told {
+    for (key, version) in expected {
         match held.get(key) {
             None => wrong.push(format!("{key} is missing")),
             Some(held) if held.resource_version != version.resource_version => wrong.push(format!(
@@ -114,7 +114,7 @@ pub fn cache_differs(fold: &Fold, items: &[ReportedObject]) -> Option<Contradict
             Some(_) => {}
         }
     }
-    let extra = held.keys().filter(|key| !told.contains_key(*key));
+    let extra = held.keys().filter(|key| !expected.contains_key(*key));
     wrong.extend(extra.map(|key| format!("{key} should not be there")));
     let first = wrong.first()?;
     let more = match wrong.len() {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_advised_is_a_warning() {
+    fn violated_should_requirements_are_a_warning() {
         let (must, should) = (of_level(Level::Must), of_level(Level::Should));
         let outcome = |contradictions: Vec<Contradiction>| {
             let outcome = Judgement::Mismatch;
@@ -192,7 +192,7 @@ mod tests {
     #[case::missing(&[("a", "1")], Some("n/b is missing"))]
     #[case::stale(&[("a", "1"), ("b", "1")], Some("n/b is at version 1 instead of 2"))]
     #[case::extra(&[("a", "1"), ("b", "2"), ("c", "3")], Some("n/c should not be there"))]
-    fn a_cache_is_held_against_its_events(#[case] items: &[(&str, &str)], #[case] wrong: Option<&str>) {
+    fn a_cache_is_compared_with_the_events(#[case] items: &[(&str, &str)], #[case] wrong: Option<&str>) {
         let mut fold = Fold::default();
         for (name, version) in [("a", "1"), ("b", "2")] {
             fold.take(&Report::Apply(object(name, version)));

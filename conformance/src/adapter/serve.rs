@@ -1,6 +1,6 @@
-//! Makes an adapter of a client of this process: commands on standard input, events on standard output.
+//! Runs a client of this process as an adapter: commands on standard input, events on standard output.
 //!
-//! It only translates. What the client reports is printed as it comes.
+//! It only translates: reports of the client are printed as they arrive.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
@@ -25,10 +25,10 @@ use super::message::{
 use crate::client::{self, Client};
 use crate::drive::stack;
 
-/// What an adapter says of its client beside the name and version.
+/// Declarations of an adapter about its client, beside the name and version.
 pub use super::message::{Capability, Recovers};
 
-/// Everything but `cache`: the capabilities of a client that obeys all settings, and is a stream that holds no objects.
+/// All capabilities but `cache`: a client that obeys all settings, and is a stream without a cache.
 pub const OF_A_STREAM: [Capability; 21] = [
     Capability::Selectors,
     Capability::FieldSelectors,
@@ -53,19 +53,19 @@ pub const OF_A_STREAM: [Capability; 21] = [
     Capability::Ordered,
 ];
 
-/// Plays the adapter of `client` on standard input and output until `stop` or the end of input.
+/// Runs `client` as an adapter on standard input and output until `stop` or the end of input.
 pub fn serve(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> ExitCode {
-    match talk(client, capabilities, recovers) {
+    match run(client, capabilities, recovers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // A closed standard error has no reader to lose.
+            // Standard error may be closed.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn talk(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> io::Result<()> {
+fn run(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> io::Result<()> {
     print(&Event::Hello(Hello {
         protocol: PROTOCOL,
         client: ClientInfo {
@@ -83,21 +83,21 @@ fn talk(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) ->
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let (heard, lines) = mpsc::unbounded_channel();
+    let (sender, lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            // Nobody left to hear it: the adapter is ending.
-            if heard.send(line).is_err() {
+            // The receiver is dropped when the adapter exits.
+            if sender.send(line).is_err() {
                 return;
             }
         }
     });
-    let said = runtime.block_on(converse(client, lines));
+    let result = runtime.block_on(handle_commands(client, lines));
     runtime.shutdown_background();
-    said
+    result
 }
 
-async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String>) -> io::Result<()> {
+async fn handle_commands(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String>) -> io::Result<()> {
     let mut reports: BoxStream<'static, Report> = futures::stream::pending().boxed();
     // Events about objects that may still be printed; `None`: any number.
     let mut credit: Option<u32> = None;
@@ -135,7 +135,7 @@ async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String
             Some(Ok(Command::Pause)) => credit = Some(0),
             Some(Ok(Command::Resume { events })) => credit = events,
             Some(Ok(Command::Close)) => {
-                // A client is stopped by dropping its stream, and all that it holds.
+                // Dropping the stream stops the client.
                 reports = futures::stream::pending().boxed();
                 print(&Event::Closed)?;
             }
@@ -145,7 +145,7 @@ async fn converse(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String
     }
 }
 
-/// The contract of `start`, if the client has it.
+/// Returns the contract of `start`, if the client supports it.
 fn offered(client: &dyn Client, start: &Start) -> Option<scenario::Contract> {
     let mut all = client.contracts().iter().copied();
     all.find(|contract| contract.word() == start.contract)
@@ -165,7 +165,7 @@ fn print(event: &Event) -> io::Result<()> {
     out.flush()
 }
 
-/// A client for the server in `KUBECONFIG`, without retries; over TLS the server chooses the HTTP version (ALPN).
+/// Returns a client for the server in `KUBECONFIG`, without retries. With TLS, ALPN selects the HTTP version.
 async fn kube(gzip: bool) -> Result<kube_client::Client, Box<dyn std::error::Error + Send + Sync>> {
     let mut config = Config::from_kubeconfig(&KubeConfigOptions::default()).await?;
     config.default_retry = false;
@@ -183,7 +183,7 @@ async fn kube(gzip: bool) -> Result<kube_client::Client, Box<dyn std::error::Err
     })
 }
 
-/// What a client of this process is started with.
+/// Returns the parameters for a client of this process.
 fn start_of(start: Start, contract: scenario::Contract) -> client::Start {
     let Start {
         resource,
@@ -264,7 +264,7 @@ fn event(report: Report) -> Event {
             code,
             reason: None,
         },
-        // Nothing that a client of this process reports: its stream ends, or its process does.
+        // Not reported by clients of this process: their stream ends, or the process does.
         Report::Ended | Report::Crashed { .. } => Event::End,
     }
 }
@@ -291,9 +291,9 @@ mod tests {
     use super::*;
     use crate::adapter::{fit, message};
 
-    /// What a scenario tells its client arrives there, whichever way it takes.
+    /// The settings of a scenario are the same in this process and through the protocol.
     #[test]
-    fn a_client_behind_the_protocol_is_started_like_one_in_this_process() {
+    fn settings_survive_the_protocol() {
         let text = "scenario: v1\ntitle: t\nwhy: w\ncovers: [PAGE-01]\nclient: {labels: a=b, fields: metadata.name=a, timeout: 7s, list_semantic: any, initial_list: streaming_list, page_size: none, bookmarks: false, idle_timeout: 2s, list_timeout: 3s, staleness_probe_after: none, backoff: {initial: 1s, max: 2s, factor: 3, reset_after: 4s, retry_after_max: 5s}, gzip: true}\n";
         let scenario = fake_apiserver::scenario::parse("g/c", std::path::Path::new("c.yaml"), text).unwrap();
         let caps = message::schema()["$defs"]["Capability"]["oneOf"]

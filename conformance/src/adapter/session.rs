@@ -1,4 +1,4 @@
-//! What an adapter says, in order: its lines become reports, or the fault of the adapter that they prove.
+//! State of the protocol in one run of an adapter: turns lines into reports, and detects violations of the protocol.
 //!
 //! Sans-IO: it must not know processes, pipes or time.
 
@@ -10,16 +10,16 @@ use serde_json::Value;
 use super::line::{self, Line};
 use super::message::{Capability, Contract, Event, Hello, Object, PROTOCOL};
 
-/// Bytes of stray output after which the adapter is at fault.
+/// Maximum stray output, in bytes.
 const STRAY_BYTES_MAX: u64 = 16 << 20;
 
-/// Events after which the adapter is at fault: no scenario has a hundredth of them.
+/// Maximum number of events: more than a hundred times those of any scenario.
 const EVENTS_MAX: u64 = 1_000_000;
 
-/// Bytes of what was received that are kept as evidence.
+/// Maximum size of the received output that is kept as evidence, in bytes.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Characters of stray output that are quoted.
+/// Maximum length of quoted stray output, in characters.
 const QUOTED_MAX: usize = 80;
 
 /// One run of an adapter.
@@ -28,15 +28,15 @@ pub struct Session {
     hello: Option<Hello>,
     started: bool,
     contract: Option<Contract>,
-    /// Once a fault is known, the rest proves nothing.
+    /// First violation of the protocol; later lines are ignored.
     fault: Option<String>,
     unsupported: Option<(String, String)>,
     refusals: usize,
     stray: Stray,
     reports: VecDeque<Report>,
-    /// The first set, as far as it is known; `None` once the client is in step or reports its lists itself.
+    /// Objects of the initial list so far; `None` after `synced`, or if the adapter reports lists itself.
     first: Option<BTreeMap<String, ReportedObject>>,
-    /// An `init` came.
+    /// An `init` was reported.
     lists: bool,
     dump: Option<(u64, Vec<ReportedObject>)>,
     events: u64,
@@ -44,23 +44,23 @@ pub struct Session {
     ended: bool,
     /// `close` was sent.
     closing: bool,
-    /// It was answered.
+    /// `closed` was received.
     closed: bool,
     received: Vec<u8>,
 }
 
-/// Output that is no message.
+/// Output that is not a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stray {
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
-    /// The beginning of the first one.
+    /// Beginning of the first line.
     pub first: String,
     bytes: u64,
 }
 
 impl Stray {
-    /// What there was, in words; `None`: nothing.
+    /// Returns a summary; `None` if there was no stray output.
     pub fn words(&self) -> Option<String> {
         let lines = match self.lines {
             0 => return None,
@@ -68,14 +68,14 @@ impl Stray {
             more => format!("{more} lines"),
         };
         Some(format!(
-            "the adapter printed {lines} on standard output that are no messages, first: {}; print free text on standard error",
+            "the adapter printed {lines} of text on standard output, first: {}; print free text on standard error",
             self.first
         ))
     }
 }
 
 impl Session {
-    /// Takes the next line of standard output, without its newline.
+    /// Handles the next line of standard output, without its newline.
     pub fn take(&mut self, text: &[u8]) {
         if self.fault.is_some() {
             return;
@@ -95,19 +95,19 @@ impl Session {
         }
     }
 
-    /// A line got so long that it is no message, and was given up.
+    /// Records that a line exceeded the maximum size of a message.
     pub fn too_long(&mut self, bytes: usize) {
-        self.at_fault(format!(
+        self.fail(format!(
             "the adapter printed a line of more than {bytes} bytes; a message ends with a newline"
         ));
     }
 
-    /// The adapter is at fault, whatever else it prints. The first fault counts.
-    pub fn at_fault(&mut self, fault: String) {
+    /// Records a violation of the protocol. The first one is kept.
+    pub fn fail(&mut self, fault: String) {
         self.fault.get_or_insert(fault);
     }
 
-    /// `start` was sent.
+    /// Records that `start` was sent.
     pub fn start(&mut self, contract: Contract) {
         self.started = true;
         self.contract = Some(contract);
@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Are lists of this contract visible to the client's caller?
+    /// Returns true if the adapter reports lists in this contract.
     fn shows_lists(&self) -> bool {
         match self.contract {
             Some(Contract::Informer) => self.can(Capability::InitEvents),
@@ -135,7 +135,7 @@ impl Session {
         self.stray.bytes += text.len() as u64 + 1;
         if self.stray.bytes > STRAY_BYTES_MAX {
             self.fault = Some(format!(
-                "the adapter printed more than {} MiB that are no messages, first: {}",
+                "the adapter printed more than {} MiB of text on standard output, first: {}",
                 STRAY_BYTES_MAX >> 20,
                 self.stray.first
             ));
@@ -190,7 +190,7 @@ impl Session {
             Event::InitApply(object) => {
                 let object = identified(object, word)?;
                 self.objects += 1;
-                // The adapter shows lists: that this one has no `init` is the library's doing, and is judged.
+                // The adapter reports lists: a missing `init` is a fault of the library, and is judged.
                 self.lists = true;
                 self.reports.push_back(Report::InitApply(object));
             }
@@ -200,11 +200,11 @@ impl Session {
             }
             Event::Apply(object) | Event::Add(object) | Event::Update(object) => {
                 let object = identified(object, word)?;
-                self.set(object, word)?;
+                self.upsert(object, word)?;
             }
             Event::Delete(object) => {
                 let object = reported(object, word)?;
-                self.gone(object, word)?;
+                self.delete(object, word)?;
             }
             Event::Synced => self.synced(),
             Event::Bookmark { .. } => {}
@@ -229,7 +229,7 @@ impl Session {
         Ok(())
     }
 
-    fn set(&mut self, object: ReportedObject, word: &str) -> Result<(), String> {
+    fn upsert(&mut self, object: ReportedObject, word: &str) -> Result<(), String> {
         self.objects += 1;
         match &mut self.first {
             Some(first) => {
@@ -241,17 +241,17 @@ impl Session {
                 self.reports.push_back(Report::InitApply(object));
             }
             None => {
-                self.listed(word)?;
+                self.require_init(word)?;
                 self.reports.push_back(Report::Apply(object));
             }
         }
         Ok(())
     }
 
-    fn gone(&mut self, object: ReportedObject, word: &str) -> Result<(), String> {
+    fn delete(&mut self, object: ReportedObject, word: &str) -> Result<(), String> {
         self.objects += 1;
         match &mut self.first {
-            // A set under way has no deletions: it is reported again without the object.
+            // A list has no deletions: report it again without the object.
             Some(first) => {
                 first.remove(&object.key());
                 self.lists = true;
@@ -260,15 +260,15 @@ impl Session {
                     .extend(first.values().cloned().map(Report::InitApply));
             }
             None => {
-                self.listed(word)?;
+                self.require_init(word)?;
                 self.reports.push_back(Report::Delete(object));
             }
         }
         Ok(())
     }
 
-    /// A client that reports its lists reports the first one before any change.
-    fn listed(&self, word: &str) -> Result<(), String> {
+    /// Checks that an adapter that reports lists has reported the initial list before any change.
+    fn require_init(&self, word: &str) -> Result<(), String> {
         if self.lists || self.contract != Some(Contract::Informer) || !self.shows_lists() {
             return Ok(());
         }
@@ -293,69 +293,69 @@ impl Session {
             .is_some_and(|hello| hello.caps.contains(&capability))
     }
 
-    /// The next report.
+    /// Returns the next report.
     pub fn poll_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
     }
 
-    /// What the adapter and its client can do, once they have said so.
+    /// Returns the `hello`, if it was received.
     pub fn hello(&self) -> Option<&Hello> {
         self.hello.as_ref()
     }
 
-    /// What the adapter did wrong.
+    /// Returns the violation of the protocol, if any.
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
 
-    /// What the adapter cannot do, and why.
+    /// Returns the first `unsupported`: what, and why.
     pub fn unsupported(&self) -> Option<(&str, &str)> {
         self.unsupported
             .as_ref()
             .map(|(what, why)| (what.as_str(), why.as_str()))
     }
 
-    /// How often `unsupported` was printed.
+    /// Number of `unsupported` messages.
     pub fn refusals(&self) -> usize {
         self.refusals
     }
 
-    /// Is there an answer to `dump`?
+    /// Returns true if the response to `dump` was received.
     pub fn has_dump(&self) -> bool {
         self.dump.is_some()
     }
 
-    /// Takes the answer to `dump` out.
+    /// Takes the response to `dump`.
     pub fn take_dump(&mut self) -> Option<(u64, Vec<ReportedObject>)> {
         self.dump.take()
     }
 
-    /// `close` is sent.
+    /// Records that `close` was sent.
     pub fn close(&mut self) {
         self.closing = true;
     }
 
-    /// Is there an answer to `close`?
+    /// Returns true if the response to `close` was received.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Output that is no message.
+    /// Output that is not a message.
     pub fn stray_output(&self) -> &Stray {
         &self.stray
     }
 
-    /// Events about objects so far.
+    /// Number of events about objects so far.
     pub fn objects(&self) -> u64 {
         self.objects
     }
 
-    /// Did the library give up, or come to its end?
+    /// Returns true if `end` was received.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Hands over the lines as they were received, up to 16 MiB.
+    /// Takes the received lines, up to 16 MiB.
     pub fn take_received(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.received)
     }
@@ -364,12 +364,12 @@ impl Session {
 fn check_hello(hello: &Hello) -> Result<(), String> {
     if hello.protocol != PROTOCOL {
         return Err(format!(
-            "`hello` has protocol {}, and this runner speaks {PROTOCOL}",
+            "`hello` has protocol {}, and this runner supports {PROTOCOL}",
             hello.protocol
         ));
     }
     if hello.contracts.is_empty() {
-        return Err("`contracts` in `hello` is empty: the adapter offers nothing to test".to_owned());
+        return Err("`contracts` in `hello` is empty: there is nothing to test".to_owned());
     }
     let client = &hello.client;
     for (key, text) in [
@@ -384,14 +384,16 @@ fn check_hello(hello: &Hello) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the object of an event that adds or changes it.
+/// Returns the object of an event that adds or changes it. Requires uid and resourceVersion.
 fn identified(object: Object, word: &str) -> Result<ReportedObject, String> {
     let whole = object.obj.is_some();
     let object = reported(object, word)?;
-    // A whole object is what the library holds, whatever it lacks.
+    // A complete object may lack them: it is what the library stores.
     for (key, value) in [("uid", &object.uid), ("rv", &object.resource_version)] {
         if !whole && value.is_none() {
-            return Err(format!("`{word}` has no `{key}`, and no whole object in `obj`"));
+            return Err(format!(
+                "`{word}` has no `{key}`, and no complete object in `obj`"
+            ));
         }
     }
     Ok(object)
@@ -410,7 +412,7 @@ fn reported(object: Object, word: &str) -> Result<ReportedObject, String> {
         return Err(format!("`{word}` has `final`, which belongs to `delete`"));
     }
     let Some(whole) = obj else {
-        let name = name.ok_or_else(|| format!("`{word}` has no `name`, and no whole object in `obj`"))?;
+        let name = name.ok_or_else(|| format!("`{word}` has no `name`, and no complete object in `obj`"))?;
         return Ok(ReportedObject {
             namespace: ns,
             name,
@@ -420,9 +422,9 @@ fn reported(object: Object, word: &str) -> Result<ReportedObject, String> {
         });
     };
     if !whole.is_object() {
-        return Err(format!("`obj` of `{word}` is no object"));
+        return Err(format!("`obj` of `{word}` is not an object"));
     }
-    let said = |key: &str| match &whole["metadata"][key] {
+    let metadata = |key: &str| match &whole["metadata"][key] {
         Value::String(text) => Some(text.clone()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
     };
@@ -432,17 +434,17 @@ fn reported(object: Object, word: &str) -> Result<ReportedObject, String> {
         ("uid", &uid, "uid"),
         ("resourceVersion", &rv, "rv"),
     ] {
-        if given.is_some() && *given != said(key) {
+        if given.is_some() && *given != metadata(key) {
             return Err(format!(
-                "`{field}` of `{word}` is not the `metadata.{key}` of its `obj`"
+                "`{field}` of `{word}` differs from `metadata.{key}` of its `obj`"
             ));
         }
     }
     Ok(ReportedObject {
-        namespace: said("namespace"),
-        name: said("name").unwrap_or_default(),
-        uid: said("uid"),
-        resource_version: said("resourceVersion"),
+        namespace: metadata("namespace"),
+        name: metadata("name").unwrap_or_default(),
+        uid: metadata("uid"),
+        resource_version: metadata("resourceVersion"),
         content: Some(std::sync::Arc::new(whole)),
     })
 }
@@ -484,7 +486,7 @@ mod tests {
     const A: &str = r#"{"ev":"add","ns":"n","name":"a","uid":"u","rv":"1"}"#;
 
     #[test]
-    fn a_client_without_visible_lists_has_its_first_set_up_to_synced() {
+    fn without_init_events_the_initial_list_ends_at_synced() {
         let b =
             r#"{"ev":"add","obj":{"metadata":{"namespace":"n","name":"b","uid":"u","resourceVersion":"2"}}}"#;
         let gone = r#"{"ev":"delete","ns":"n","name":"a"}"#;
@@ -517,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn visible_lists_are_reported_as_they_are() {
+    fn with_init_events_lists_are_reported_verbatim() {
         let lines = [
             r#"{"ev":"init"}"#,
             r#"{"ev":"init-done"}"#,
@@ -533,7 +535,7 @@ mod tests {
 
     /// kube-runtime 0.99 has no event for the beginning of a streaming list.
     #[test]
-    fn a_list_without_its_beginning_is_for_the_judge() {
+    fn a_list_without_init_is_not_a_fault_of_the_adapter() {
         let lines = [
             r#"{"ev":"init-apply","ns":"n","name":"a","uid":"u","rv":"1"}"#,
             r#"{"ev":"init-done"}"#,
@@ -549,11 +551,11 @@ mod tests {
     #[case::declared_only(r#""init-events""#, &[A], "printed `add` before `init`")]
     #[case::no_version("", &[r#"{"ev":"add","ns":"n","name":"a","uid":"u"}"#], "`add` has no `rv`")]
     #[case::no_name("", &[r#"{"ev":"delete","ns":"n"}"#], "`delete` has no `name`")]
-    #[case::torn("", &[r#"{"ev":"apply","rv":"2","obj":{"metadata":{"name":"a","resourceVersion":"1"}}}"#], "`rv` of `apply` is not the `metadata.resourceVersion`")]
-    #[case::closes_by_itself("", &[r#"{"ev":"closed"}"#], "printed `closed` without `close`")]
+    #[case::contradictory("", &[r#"{"ev":"apply","rv":"2","obj":{"metadata":{"name":"a","resourceVersion":"1"}}}"#], "`rv` of `apply` differs from `metadata.resourceVersion`")]
+    #[case::closed_without_close("", &[r#"{"ev":"closed"}"#], "printed `closed` without `close`")]
     #[case::after_the_end("", &[r#"{"ev":"end"}"#, A], "printed `add` after `end`")]
     #[case::final_of_an_add("", &[r#"{"ev":"add","name":"a","uid":"u","rv":"1","final":false}"#], "which belongs to `delete`")]
-    fn what_an_adapter_does_wrong(#[case] caps: &str, #[case] lines: &[&str], #[case] why: &str) {
+    fn violations_of_the_protocol(#[case] caps: &str, #[case] lines: &[&str], #[case] why: &str) {
         let session = session(caps, lines);
         assert!(
             session.fault().is_some_and(|fault| fault.contains(why)),
@@ -583,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn events_wait_for_start() {
+    fn events_before_start_are_a_violation() {
         let mut session = Session::default();
         session.take(br#"{"ev":"hello","protocol":1,"client":{"name":"x","lang":"go","version":"1"},"contracts":["informer"],"recovers":"library"}"#);
         session.take(br#"{"ev":"synced"}"#);

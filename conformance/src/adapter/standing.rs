@@ -1,6 +1,6 @@
-//! The outcomes of a test against what is expected of it: known failures, retries, and the exit code of a run.
+//! Outcomes of a test compared with known failures; retries, shards, and the exit code of a run.
 //!
-//! Pure. It must not know how tests are played or printed.
+//! Pure. It must not know how tests are run or printed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 use super::outcome::Outcome;
 use crate::baseline::Known;
 
-/// A test against what is expected of it.
+/// Result of a test, compared with its known failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// It passed.
     #[serde(rename = "ok")]
     Passed,
-    /// It broke only what is advised, and that is no failure.
+    /// It violated only SHOULD or MAY requirements, and warnings are not failures.
     Warned,
-    /// It failed as known.
+    /// It failed as listed.
     #[serde(rename = "known-failure")]
     Known,
-    /// Unsupported, or not played.
+    /// Unsupported, or not run.
     NotJudged,
-    /// The edition does not have it: whatever came out counts for nothing.
+    /// The edition does not list it: the outcome does not count.
     NotScored,
-    /// It failed, or failed otherwise than known.
+    /// It failed, or failed differently than listed.
     #[serde(rename = "unexpected-failure")]
     Failed,
-    /// Its attempts came out differently.
+    /// Its attempts have different outcomes.
     Flaky,
-    /// It passed though a failure is known.
+    /// It passed although a known failure is listed.
     Stale,
     /// The adapter is at fault.
     AdapterError,
@@ -38,7 +38,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The word for it in reports.
+    /// Returns the word in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Passed => "ok",
@@ -54,7 +54,7 @@ impl Standing {
         }
     }
 
-    /// The standing of a test that the edition does not have. An entry that is stale is so in any edition.
+    /// Returns the standing of a test that the edition does not list. A stale entry is stale in any edition.
     pub fn not_scored(self) -> Self {
         match self {
             Self::NotJudged | Self::Stale => self,
@@ -69,12 +69,12 @@ impl Standing {
         }
     }
 
-    /// Was it judged, and does it count?
+    /// Returns true if it was judged and counts.
     pub fn is_scored(self) -> bool {
         !matches!(self, Self::NotJudged | Self::NotScored)
     }
 
-    /// The standing of the attempts of one test, in their order; at least one.
+    /// Returns the standing for the attempts of one test, in order; at least one.
     pub fn of(attempts: &[Outcome], known: Option<&Known>, rules: Rules) -> Self {
         if attempts.contains(&Outcome::HarnessError) {
             return Self::HarnessError;
@@ -98,16 +98,16 @@ impl Standing {
     }
 }
 
-/// What counts as a failure of the run.
+/// Which results fail the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// A warning does.
+    /// Warnings fail the run.
     pub strict: bool,
-    /// A flaky test does not.
+    /// Flaky tests do not fail the run.
     pub flaky_passes: bool,
 }
 
-/// Is another attempt worth while? One that failed as known is not repeated, nor one that was not judged.
+/// Returns true if the test is repeated after this outcome. Known failures are not repeated, nor tests that were not judged.
 pub fn is_retried(outcome: Outcome, known: Option<&Known>, rules: Rules) -> bool {
     match Standing::of(&[outcome], known, rules) {
         Standing::Failed | Standing::AdapterError | Standing::HarnessError => true,
@@ -121,9 +121,9 @@ pub fn is_retried(outcome: Outcome, known: Option<&Known>, rules: Rules) -> bool
     }
 }
 
-/// The exit code of a run. `stale`: entries of known failures that are of no test.
+/// Returns the exit code of a run. `stale`: number of known failures whose test does not exist.
 ///
-/// 0 as expected, 1 a test failed or is flaky, 3 the adapter is at fault, 4 nothing was judged, 5 only stale entries, 70 the
+/// 0: as expected; 1: a test failed or is flaky; 3: the adapter is at fault; 4: nothing was judged; 5: stale entries; 70: the
 /// harness is at fault.
 pub fn exit_code(standings: &[Standing], stale: usize, rules: Rules) -> u8 {
     let any = |of: Standing| standings.contains(&of);
@@ -142,13 +142,12 @@ pub fn exit_code(standings: &[Standing], stale: usize, rules: Rules) -> u8 {
     }
 }
 
-/// One of `of` parts of all tests: that whose turn it is by a hash of the id, so that a test stays in its part when others
-/// are added.
+/// A shard of the tests, selected by a hash of the id, so that a test stays in its shard when others are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 1.
+    /// Index, from 1.
     pub part: u64,
-    /// How many there are.
+    /// Number of shards.
     pub of: u64,
 }
 
@@ -156,7 +155,7 @@ impl Shard {
     /// Parses `2/5`.
     ///
     /// # Errors
-    /// It is no such thing.
+    /// The text is not `PART/OF`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let numbers = text
             .split_once('/')
@@ -167,7 +166,7 @@ impl Shard {
         }
     }
 
-    /// Does a test belong to it?
+    /// Returns true if the test is in this shard.
     pub fn has(self, id: &str) -> bool {
         // FNV-1a of 64 bits: stable over versions and machines.
         let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -213,7 +212,7 @@ mod tests {
     #[case(&[Outcome::HarnessError, Outcome::Pass], None, Standing::HarnessError)]
     #[case(&[Outcome::AdapterError], Some(Failure::Crash), Standing::AdapterError)]
     #[case(&[Outcome::Unsupported], Some(Failure::Fail), Standing::NotJudged)]
-    fn attempts_against_what_is_known(
+    fn standing_of_attempts(
         #[case] attempts: &[Outcome],
         #[case] listed: Option<Failure>,
         #[case] standing: Standing,
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_edition_does_not_have_fails_nothing() {
+    fn tests_outside_the_edition_do_not_fail_the_run() {
         for outcome in [
             Outcome::Fail,
             Outcome::Hang,
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn each_test_is_in_one_part_and_stays_there() {
+    fn each_test_is_in_exactly_one_shard() {
         let ids = ["gone/status-410", "page/token", "watch/eof", "a", ""];
         for id in ids {
             let parts = (1..=3).filter(|part| Shard { part: *part, of: 3 }.has(id));
@@ -291,7 +290,7 @@ mod tests {
         }
     }
 
-    /// The numbers are those that any implementation of FNV-1a gives.
+    /// A test vector of FNV-1a.
     #[test]
     fn the_hash_is_the_same_everywhere() {
         assert!(

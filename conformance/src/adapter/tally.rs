@@ -1,23 +1,23 @@
-//! Requirements by what the tests of one client say of them: kept, broken, or nothing.
+//! Counts the requirements that a client satisfies and violates, by its tests.
 //!
-//! Pure. It must not know how tests are played or printed.
+//! Pure. It must not know how tests are run or printed.
 
 use fake_apiserver::scenario::Scenario;
 use fake_apiserver::scenario::catalogue::{self, Level};
 use fake_apiserver::scenario::edition::{self, Edition};
 use judge::verdict::Verdict;
 
-/// Requirements of one level.
+/// Number of requirements of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Covered by a judged test, and broken in none.
+    /// Covered by a judged test, and violated in none.
     pub kept: usize,
     /// Covered by a judged test.
     pub judged: usize,
 }
 
-/// Requirements at a level, by the judged tests: each scenario with its verdict. With an edition, those that it has, by the
-/// scenarios that it names for them.
+/// Counts the requirements of a level. `judged`: scenarios with their verdicts. With an edition, only its requirements and the
+/// scenarios that it lists for them count.
 pub fn tally(level: Level, judged: &[(&Scenario, &Verdict)], edition: Option<&Edition>) -> Tally {
     let mut tally = Tally::default();
     for requirement in catalogue::requirements() {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_requirement_is_kept_where_no_test_speaks_against_it() {
+    fn a_requirement_is_kept_if_no_test_violates_it() {
         let kept = Verdict {
             outcome: Outcome::Pass,
             contradictions: Vec::new(),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edition_counts_what_it_names() {
+    fn only_scenarios_of_the_edition_count() {
         let edition = edition::edition(edition::LATEST).unwrap();
         let (id, scored) = edition.requirements.iter().next().unwrap();
         let passed = Verdict {

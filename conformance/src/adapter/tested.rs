@@ -1,6 +1,7 @@
-//! One test with all of its attempts, and which of them count.
+//! One test with all its attempts, and which of them count.
 //!
-//! A failed test is repeated when no other runs. An attempt that a busy machine delayed does not count once there is another.
+//! A failed test is repeated when no other test runs. An attempt that waited too long for a processor does not count if there is
+//! another one.
 
 use std::path::Path;
 
@@ -8,70 +9,70 @@ use fake_apiserver::scenario::{self, SharedScenario, Warning};
 use judge::verdict::Verdict;
 use judge::wire::{Needs, grants, takes};
 
+use super::attempt::{self, Attempt, Plan, Test};
 use super::child::StartError;
 use super::fit;
 use super::message::Hello;
 use super::outcome::Outcome;
-use super::play::{self, Attempt, Plan, Test};
 use super::standing::{Rules, Standing, is_retried};
 use crate::baseline::Known;
 
-/// Invariants that a client breaks by being late: two watches or lists at a time, and what is left open after its stop.
+/// Invariants that a slow client violates: parallel watches or lists, and open connections after its stop.
 const LATE: [&str; 2] = ["INV-17", "INV-18"];
 
-/// Repetitions in addition to the configured ones, after an attempt that a busy machine delayed.
+/// Additional repetitions after an attempt that waited too long for a processor.
 const HELD_UP_REPEATS: u32 = 1;
 
 /// A client under test.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// How it is played.
+    /// How its tests are run.
     pub plan: Plan,
-    /// Introduction of its adapter.
+    /// `hello` of its adapter.
     pub hello: Hello,
-    /// What counts as a failure.
+    /// Which results fail the run.
     pub rules: Rules,
 }
 
 /// One test, with at least one attempt.
 #[derive(Debug)]
 pub struct Tested {
-    /// What was played.
+    /// The scenario.
     pub scenario: SharedScenario,
     /// All attempts, in order.
     pub attempts: Vec<Attempt>,
-    /// What is known of it.
+    /// Its known failure, if listed.
     pub known: Option<Known>,
-    /// The attempts against what is known.
+    /// The attempts compared with the known failure.
     pub standing: Standing,
 }
 
 impl Client {
-    /// Plays a test once. `home` is a directory that is created and removed.
+    /// Runs a test once. `home`: a directory that is created and removed.
     ///
     /// # Errors
-    /// As [`play::play`].
+    /// As [`attempt::run`].
     pub async fn test(&self, test: &Test, known: Option<Known>, home: &Path) -> Result<Tested, StartError> {
         let attempt = self.attempt(test, home).await?;
         Ok(self.tested(test, attempt, known))
     }
 
-    /// A test that is not played, with the outcome and the reason.
-    pub fn unplayed(&self, test: &Test, known: Option<Known>, (outcome, why): (Outcome, String)) -> Tested {
-        let attempt = Attempt::unplayed(&test.scenario, outcome, why);
+    /// Returns the result of a test that is not run, with the outcome and the reason.
+    pub fn not_run(&self, test: &Test, known: Option<Known>, (outcome, why): (Outcome, String)) -> Tested {
+        let attempt = Attempt::not_run(&test.scenario, outcome, why);
         self.tested(test, attempt, known)
     }
 
-    /// Plays a test once more.
+    /// Runs a test again.
     ///
     /// # Errors
-    /// As [`play::play`].
+    /// As [`attempt::run`].
     pub async fn repeat(&self, test: &Test, tested: &mut Tested, home: &Path) -> Result<(), StartError> {
         let mut attempt = self.attempt(test, home).await?;
         if attempt.was_held_up() && is_only_late(attempt.verdict.as_ref()) {
             attempt.outcome = Outcome::NotPlayed;
             attempt.verdict = None;
-            "the machine was busy, and what the client did too late proves nothing; run fewer tests at a time"
+            "the machine was busy, so late requests of the client prove nothing; run fewer tests in parallel"
                 .clone_into(&mut attempt.why);
         }
         tested.attempts.push(attempt);
@@ -79,7 +80,7 @@ impl Client {
         Ok(())
     }
 
-    /// Is another attempt of a test worth while? `retries`: how often a failed test is repeated.
+    /// Returns true if the test is to be repeated. `retries`: how often a failed test is repeated.
     pub fn repeats(&self, tested: &Tested, retries: u32) -> bool {
         if !self.is_scored(&tested.scenario) {
             return false;
@@ -90,14 +91,14 @@ impl Client {
         tested.attempts.len() as u64 <= u64::from(most) && tested.attempts.last().is_some_and(failed)
     }
 
-    /// Returns why a test is not played; no process is started for it. `None`: it is played. Unless `however_long`, a test that
-    /// takes more than a third of the time limit by itself is left out.
+    /// Returns why a test is not run; no process is started for it. `None`: it is run. Unless `however_long`, a test that takes
+    /// more than a third of the time limit is left out.
     pub fn left_out(&self, test: &Test, however_long: bool) -> Option<(Outcome, String)> {
         let Test { scenario, reference } = test;
         if let Err(why) = fit::start(scenario, &self.hello) {
             return Some((Outcome::Unsupported, why));
         }
-        // The expectation cannot be met by any client: a mistake of the file, not of the client.
+        // No client can meet the expectation: a mistake in the file, not in the client.
         if let Some(Warning { at, message, hint }) = scenario::warnings(scenario).first() {
             let path = scenario.path.display();
             return Some((
@@ -119,12 +120,12 @@ impl Client {
     }
 
     async fn attempt(&self, test: &Test, home: &Path) -> Result<Attempt, StartError> {
-        let mut attempt = play::play(&self.plan, test, home).await?;
+        let mut attempt = attempt::run(&self.plan, test, home).await?;
         let is_another = attempt.hello.as_ref().is_some_and(|now| *now != self.hello);
         if is_another && attempt.outcome != Outcome::HarnessError {
             attempt.outcome = Outcome::AdapterError;
             attempt.verdict = None;
-            "the adapter printed another `hello` than in the probe: it must not change from run to run"
+            "the adapter printed another `hello` than in the probe: it must be the same in every run"
                 .clone_into(&mut attempt.why);
         }
         Ok(attempt)
@@ -163,7 +164,7 @@ impl Tested {
     }
 }
 
-/// The attempts that count: the last, and those before it that no busy machine delayed.
+/// Returns the attempts that count: the last one, and earlier ones that did not wait too long for a processor.
 fn counted(attempts: &[Attempt]) -> impl Iterator<Item = &Attempt> {
     let last = attempts.len().saturating_sub(1);
     let counts = move |(number, attempt): &(usize, &Attempt)| *number == last || !attempt.was_held_up();
@@ -174,7 +175,7 @@ fn counted(attempts: &[Attempt]) -> impl Iterator<Item = &Attempt> {
         .map(|(_, attempt)| attempt)
 }
 
-/// Does everything that contradicts the scenario come from being late?
+/// Returns true if all contradictions may be caused by a busy machine.
 fn is_only_late(verdict: Option<&Verdict>) -> bool {
     let found = verdict.map_or(&[][..], |verdict| &verdict.contradictions);
     !found.is_empty() && found.iter().all(|found| LATE.contains(&found.check.as_str()))
@@ -191,10 +192,10 @@ mod tests {
 
     use super::*;
     use crate::adapter::child::TimeLimits;
-    use crate::adapter::crew::Crew;
+    use crate::adapter::limiter::Limiter;
 
     fn attempt(outcome: Outcome, held_up_s: u64) -> Attempt {
-        let mut attempt = Attempt::unplayed(&Arc::new(scenario()), outcome, String::new());
+        let mut attempt = Attempt::not_run(&Arc::new(scenario()), outcome, String::new());
         attempt.held_up = Duration::from_secs(held_up_s);
         attempt
     }
@@ -214,7 +215,7 @@ mod tests {
                 timeout: Duration::from_secs(90),
                 seed: 0,
                 edition: None,
-                crew: Crew::new(),
+                limiter: Limiter::new(),
             },
             hello,
             rules: Rules::default(),
@@ -237,7 +238,7 @@ mod tests {
     #[case::delayed_then_not(&[(Outcome::Fail, 2), (Outcome::Pass, 0)], Standing::Passed, Outcome::Pass)]
     #[case::delayed_twice(&[(Outcome::Hang, 2), (Outcome::Pass, 2)], Standing::Passed, Outcome::Pass)]
     #[case::neither_delayed(&[(Outcome::Fail, 0), (Outcome::Pass, 0)], Standing::Flaky, Outcome::Fail)]
-    fn an_attempt_that_was_delayed_does_not_count_beside_another(
+    fn a_delayed_attempt_does_not_count_if_there_is_another(
         #[case] attempts: &[(Outcome, u64)],
         #[case] standing: Standing,
         #[case] outcome: Outcome,
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_was_delayed_is_repeated_without_retries() {
+    fn a_delayed_test_is_repeated_without_retries() {
         let client = client();
         let of = |attempts: Vec<Attempt>| tested(&client, attempts);
         assert!(!client.repeats(&of(vec![attempt(Outcome::Fail, 0)]), 0));
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_late_is_excused() {
+    fn only_late_invariants_are_excused() {
         let verdict = |checks: &[&str]| Verdict {
             outcome: Judgement::Mismatch,
             contradictions: checks

@@ -124,7 +124,7 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
 mod tests {
     use ::trace::fault::Cut;
     use rstest::rstest;
-    use scenario::{Place, RequestKind, RequestTrigger, StreamAction, Step, Times};
+    use scenario::{Place, RequestKind, RequestTrigger, Step, StreamAction, Times};
 
     use super::*;
     use crate::trace::sample::{Sample, scenario};

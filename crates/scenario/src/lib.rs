@@ -11,8 +11,8 @@ pub use apimachinery::Version;
 use serde_json::{Map, Value};
 
 pub use self::action::{
-    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, StreamAction, SentObject,
-    ShapeAction, StatusSpec, StoreAction, Where,
+    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SentObject, ShapeAction,
+    StatusSpec, StoreAction, StreamAction, Where,
 };
 pub use self::client::{BackoffSettings, ClientSettings, Contract};
 pub use self::errors::{LoadError, LoadErrors, Style};

@@ -3,8 +3,8 @@
 //! A warning is reported only if no client behaviour and no scripted fault of the file could make it wrong.
 
 use super::{
-    Action, EmittedKind, EmittedMatch, Place, RequestKind, RequestPattern, RuleAction, StreamAction, Scenario,
-    ShapeAction, StoreAction, Trigger,
+    Action, EmittedKind, EmittedMatch, Place, RequestKind, RequestPattern, RuleAction, Scenario, ShapeAction,
+    StoreAction, StreamAction, Trigger,
 };
 
 /// A warning for a scenario that loads.
@@ -94,7 +94,9 @@ fn may_lose_objects(scenario: &Scenario) -> bool {
                 StoreAction::Apply(_) | StoreAction::Relabel { .. } | StoreAction::Compact
             ),
             Action::Shape(shape) => matches!(shape, ShapeAction::Reply(_) | ShapeAction::EditPage(_)),
-            Action::Stream(action) => matches!(action, StreamAction::Send(_) | StreamAction::SendEvent { .. }),
+            Action::Stream(action) => {
+                matches!(action, StreamAction::Send(_) | StreamAction::SendEvent { .. })
+            }
             // A bookmark moved past the version of a list may hide an object.
             Action::Rule(rule) => !matches!(rule, RuleAction::RepeatEvent(_)),
             Action::Refuse(_) => false,
@@ -115,7 +117,8 @@ fn most_objects_of_a_list(scenario: &Scenario) -> Option<u64> {
         match action {
             Action::Store(StoreAction::Apply(manifests)) => most += counts(manifests),
             Action::Shape(ShapeAction::Reply(_) | ShapeAction::EditPage(_)) => return None,
-            Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => {}
+            Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => {
+            }
         }
     }
     Some(most)

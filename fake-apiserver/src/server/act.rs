@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use scenario::{Action, Expected, Ref, Restart, StreamAction, ShapeAction, StoreAction};
+use scenario::{Action, Expected, Ref, Restart, ShapeAction, StoreAction, StreamAction};
 use trace::record::{Replica, StreamId, What};
 
 use super::Server;

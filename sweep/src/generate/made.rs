@@ -13,8 +13,8 @@ use fake_apiserver::record::Replica;
 use fake_apiserver::scenario::{
     self, Action as Made, BackoffSettings, ClientMode, ClientSettings, Covered, EmittedKind, EmittedMatch,
     Expect, Expected, InitialList, ListSemantic, Manifest, ObjectName, Place, Ref, RequestKind,
-    RequestTrigger, Restart, RuleAction, StreamAction, Scenario, SentObject, ServerSettings, ShapeAction,
-    StoreAction, Style, Transport, Trigger, Version,
+    RequestTrigger, Restart, RuleAction, Scenario, SentObject, ServerSettings, ShapeAction, StoreAction,
+    StreamAction, Style, Transport, Trigger, Version,
 };
 use serde_json::{Map, Value};
 

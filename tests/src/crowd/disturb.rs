@@ -6,8 +6,8 @@ use std::time::Duration;
 use fake_apiserver::fault::Ending;
 use fake_apiserver::net::Edge;
 use fake_apiserver::scenario::{
-    Action, Reply, ReplyBody, RequestKind, RequestTrigger, Rule, RuleTrigger, StreamAction, ShapeAction,
-    StatusSpec, Times, Whose,
+    Action, Reply, ReplyBody, RequestKind, RequestTrigger, Rule, RuleTrigger, ShapeAction, StatusSpec,
+    StreamAction, Times, Whose,
 };
 use fake_apiserver::server::Control;
 use fastrand::Rng;

@@ -14,7 +14,7 @@ use crate::raw::{ActionKeys, EndingKeys, Name};
 use crate::read::{At, First, OneOrMany, OrNothing};
 use crate::span::Span;
 use crate::words::suggest;
-use crate::{Action, RawFrame, Restart, RuleAction, StreamAction, ShapeAction, StoreAction, Where, raw};
+use crate::{Action, RawFrame, Restart, RuleAction, ShapeAction, StoreAction, StreamAction, Where, raw};
 
 impl Validator<'_> {
     pub(super) fn action(

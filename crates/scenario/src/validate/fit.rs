@@ -193,7 +193,8 @@ impl Validator<'_> {
                     .hint("make `after_bytes` smaller, or the body longer"),
                 );
             }
-            Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => {}
+            Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => {
+            }
         }
     }
 }

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use conformance::adapter::attempt::{self, Plan, Test};
 use conformance::adapter::child::TimeLimits;
-use conformance::adapter::crew::Crew;
 use conformance::adapter::evidence;
+use conformance::adapter::limiter::Limiter;
 use conformance::adapter::outcome::Outcome;
-use conformance::adapter::play::{self, Plan, Test};
 use conformance::adapter::standing::{Rules, Standing};
 use conformance::adapter::tested::{Client, Tested};
 use conformance::baseline::{Baseline, Known};
@@ -94,8 +94,8 @@ pub(crate) fn play_all(
     std::fs::create_dir_all(&options.homes)
         .map_err(|error| format!("{}: {error}", options.homes.display()))?;
     let tests = tests(root, &options.prefixes)?;
-    let crew = Crew::new();
-    let clients = introduced(entrants, &crew, options)?;
+    let limiter = Limiter::new();
+    let clients = introduced(entrants, &limiter, options)?;
     let mut work: Vec<Work> = Vec::new();
     let mut done: Vec<Vec<Tested>> = entrants.iter().map(|_| Vec::new()).collect();
     for (entrant, client) in clients.iter().enumerate() {
@@ -104,7 +104,7 @@ pub(crate) fn play_all(
             let known = entrants[entrant].known.of(&test.scenario.id).cloned();
             let is_long = options.long.contains(&test.scenario.id);
             match client.left_out(test, is_long) {
-                Some(why) => done[entrant].push(client.unplayed(test, known, why)),
+                Some(why) => done[entrant].push(client.not_run(test, known, why)),
                 None => work.push(Work {
                     entrant,
                     test: test.clone(),
@@ -178,7 +178,7 @@ fn tests(root: &Path, prefixes: &[String]) -> Result<Vec<Test>, String> {
 /// Starts each adapter once, and reads its introduction.
 fn introduced(
     entrants: &[Entrant],
-    crew: &Crew,
+    limiter: &Limiter,
     options: &Options,
 ) -> Result<Vec<Result<Client, String>>, String> {
     runtime()?.block_on(async {
@@ -189,9 +189,9 @@ fn introduced(
                 timeout: TIMEOUT,
                 seed: 0,
                 edition: None,
-                crew: crew.clone(),
+                limiter: limiter.clone(),
             };
-            let hello = play::probe(&plan, &options.homes.join(format!("probe-{}", entrant.name))).await;
+            let hello = attempt::probe(&plan, &options.homes.join(format!("probe-{}", entrant.name))).await;
             let hello = hello.map_err(|error| error.to_string()).and_then(|hello| hello);
             hello.map(|hello| Client {
                 plan,
@@ -409,7 +409,7 @@ pub(crate) fn counts(tests: &[Tested]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use conformance::adapter::play::Attempt;
+    use conformance::adapter::attempt::Attempt;
     use conformance::trace::sample::scenario as sample;
     use rstest::rstest;
 
@@ -431,7 +431,7 @@ mod tests {
     fn tested(outcome: Outcome, standing: Standing) -> Tested {
         let scenario = Arc::new(sample());
         Tested {
-            attempts: vec![Attempt::unplayed(&scenario, outcome, String::new())],
+            attempts: vec![Attempt::not_run(&scenario, outcome, String::new())],
             scenario,
             known: None,
             standing,

@@ -182,7 +182,12 @@ impl Test {
             reported.outcome == Outcome::Crash || verdict.is_some_and(|verdict| verdict.breaks(id))
         };
         let covered = test.scenario.covers.iter().map(|covered| covered.id.clone());
-        Self::new(reported.outcome, test.standing, covered.filter(breaks), &reported.why)
+        Self::new(
+            reported.outcome,
+            test.standing,
+            covered.filter(breaks),
+            &reported.why,
+        )
     }
 
     fn new(outcome: Outcome, standing: Standing, broken: impl Iterator<Item = String>, why: &str) -> Self {

@@ -1,7 +1,7 @@
-//! Plays one scenario with an adapter, over sockets and in real time, and judges it as clients in this process are judged:
-//! the adapter's events become reports in the trace, and the verdict is read off the trace.
+//! Runs one scenario with an adapter, over sockets and in real time, and judges it like a client of this process: the
+//! adapter's events become reports in the trace, and the verdict is derived from the trace.
 //!
-//! A scenario cannot notice which kind of client plays it.
+//! Scenarios do not depend on the kind of client.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,127 +16,126 @@ use judge::verdict::Verdict;
 use judge::wire::takes;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::child::{Child, Mailbox, Moment, StartError, TimeLimits, exit_words, with_last_line};
-use super::crew::Crew;
+use super::assess::{Assessment, assess};
+use super::child::{Child, ChildEvent, Mailbox, StartError, TimeLimits, exit_words, with_last_line};
 use super::fit;
+use super::limiter::Limiter;
 use super::message::{Capability, Command, Hello, Start};
 use super::outcome::Outcome;
-use super::patience::{self, Delay, Look, Patience, hung, last_sign};
 use super::session::Session;
-use super::weigh::{Weighed, weigh};
+use super::timeouts::{self, CpuWait, TimeoutCheck, Timeouts, hang_end, last_activity};
 use crate::process::load::Load;
 use crate::served::Served;
 
-/// How long connections may take to close once the adapter is gone.
+/// Timeout for connections to close after the adapter has exited.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// How long a run goes on after convergence, so that what must not happen could.
+/// Time after convergence in which forbidden requests and events are still recorded.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// Requests after which a run is over, and more for each second that it may take. A client that keeps to the budget of INV-16
-/// (1.5 a second) never sends so many, and one in a loop does on a slow machine too: the outcome must not depend on it.
+/// Maximum number of requests of a run, plus those for each second that it may take. A client within the budget of INV-16 (1.5
+/// per second) stays below it, and a retry storm exceeds it also on a slow machine: the outcome must not depend on the machine.
 const REQUESTS_MAX: u64 = 500;
 const REQUESTS_PER_SECOND: u64 = 2;
 
-/// Longest delay by a busy machine that is no reason to repeat a failed test: half of the 2 s in which a client has to close
-/// what it does not read any more.
+/// Time of waiting for a processor from which a failed test is repeated: half of the 2 s in which a client must close unused
+/// connections.
 const HELD_UP_MAX: Duration = Duration::from_secs(1);
 
-/// How long a run goes on after convergence while the client has no watch open: longer than the delays of clients, which a busy
-/// machine prolongs.
+/// Time after convergence in which the client may open its watch again: longer than the delays of clients on a busy machine.
 const REWATCH: Duration = Duration::from_secs(10);
 
-/// How tests are played.
+/// How tests are run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The adapter's command, with its arguments.
+    /// Command of the adapter, with its arguments.
     pub command: Vec<String>,
-    /// What the adapter may take for its part.
+    /// Time limits of the adapter.
     pub limits: TimeLimits,
-    /// Longest time of a test, beside what its steps take and grant and what our watcher needs for it. A step that waits while
-    /// the client does nothing for two thirds of it is a hang.
+    /// Time limit of a test, in addition to the time that its steps take and allow and that our watcher needs. If a step waits
+    /// and the client is idle for two thirds of it, the client hangs.
     pub timeout: Duration,
     /// Seed for all randomness.
     pub seed: u64,
-    /// What counts; `None`: everything.
+    /// Edition whose requirements count; `None`: all requirements.
     pub edition: Option<&'static Edition>,
-    /// The adapters that run beside each other.
-    pub crew: Crew,
+    /// Limiter of parallel adapters.
+    pub limiter: Limiter,
 }
 
-/// A scenario to play.
+/// A scenario to run.
 #[derive(Debug, Clone)]
 pub struct Test {
-    /// What is played.
+    /// The scenario.
     pub scenario: SharedScenario,
-    /// How long our watcher needs for it by its own delays: other clients get more. Zero: unknown.
+    /// How long our watcher takes because of its own delays; other clients get more time. Zero: unknown.
     pub reference: Duration,
 }
 
 impl Test {
-    /// Time that it takes by its steps, or by the delays of our watcher.
+    /// Returns the duration of its steps, or of our watcher's delays if they are longer.
     pub fn lasts(&self) -> Duration {
         takes(&self.scenario).max(self.reference)
     }
 }
 
-/// One test, played once.
+/// One run of a test.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// The scenario as it was played.
+    /// The scenario, adapted to the adapter.
     pub scenario: SharedScenario,
-    /// How it came out.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Why, in a sentence; empty if it passed.
+    /// Reason, in one sentence; empty if it passed.
     pub why: String,
-    /// What the trace proves, where it was judged.
+    /// Verdict, if it was judged.
     pub verdict: Option<Verdict>,
-    /// The trace, up to the end of the run.
+    /// Trace, up to the end of the run.
     pub records: Vec<Record>,
-    /// The adapter's introduction.
+    /// The adapter's `hello`.
     pub hello: Option<Hello>,
-    /// The time limit ended it.
+    /// True if the time limit ended it.
     pub cut: bool,
-    /// The content of the library's cache at the end, where the adapter reports it.
+    /// Content of the library's cache at the end, if the adapter reports it.
     pub dump: Option<Vec<ReportedObject>>,
-    /// What the adapter printed that is no message.
+    /// Summary of output that is not a message.
     pub stray: Option<String>,
-    /// The adapter's standard output as it was received, up to 16 MiB.
+    /// Standard output as received, up to 16 MiB.
     pub received: Vec<u8>,
-    /// The last lines of standard error.
+    /// Last lines of standard error.
     pub errors: Vec<String>,
-    /// Real time it took.
+    /// Duration, real time.
     pub took: Duration,
-    /// Time that the adapter and its server waited for a processor.
+    /// Time for which the adapter and its server waited for a processor.
     pub held_up: Duration,
-    /// Processor time of the adapter.
+    /// CPU time of the adapter.
     pub ran: Duration,
 }
 
-/// How a run came to its end.
-enum Over {
+/// How a run ended.
+enum RunResult {
     /// The server ended it.
-    Run,
-    /// The process exited, and was recorded as crashed.
+    Complete,
+    /// The process exited; the crash is recorded.
     Crash,
-    /// The adapter is at fault; the session has the reason.
+    /// The adapter violated the protocol; the session has the reason.
     Fault,
-    /// A step waited, and the client did nothing for too long.
+    /// A step waited, and the client was idle for too long.
     Hang(RunEnd),
-    /// The time limit passed, while the client was still active.
+    /// The time limit passed while the client was still active.
     Cut(RunEnd),
 }
 
-/// When an attempt began, and how long this thread, which serves, had waited for a processor by then.
+/// Start of an attempt, and how long this thread, which runs the server, had waited for a processor until then.
 #[derive(Clone, Copy)]
-struct Began {
+struct StartTimes {
     at: Instant,
     held_up: Duration,
 }
 
 impl Attempt {
-    /// A test that is not played, with the outcome and the reason.
-    pub fn unplayed(scenario: &SharedScenario, outcome: Outcome, why: String) -> Self {
+    /// Creates the entry of a test that is not run, with the outcome and the reason.
+    pub fn not_run(scenario: &SharedScenario, outcome: Outcome, why: String) -> Self {
         Self {
             scenario: scenario.clone(),
             outcome,
@@ -155,19 +154,19 @@ impl Attempt {
         }
     }
 
-    /// Did a busy machine delay the client for so long that what came late proves nothing?
+    /// Returns true if the client waited for a processor for so long that late requests prove nothing.
     pub fn was_held_up(&self) -> bool {
         self.held_up >= HELD_UP_MAX
     }
 }
 
-/// Starts the adapter and ends its input: it introduces itself, and exits. Gives the introduction, or what is wrong with it.
+/// Starts the adapter and closes its standard input after `hello`. Returns the `hello`, or what is wrong.
 ///
 /// # Errors
-/// As [`play`].
+/// As [`run`].
 pub async fn probe(plan: &Plan, home: &Path) -> Result<Result<Hello, String>, StartError> {
-    let (_listening, mut child) = started_beside_a_server(plan, home).await?;
-    let hello = introduced(&mut child, plan.limits).await;
+    let (_listening, mut child) = start_with_idle_server(plan, home).await?;
+    let hello = read_hello(&mut child, plan.limits).await;
     let mut ended = Ok(());
     if hello.is_some() {
         child.close_input();
@@ -193,35 +192,35 @@ pub async fn probe(plan: &Plan, home: &Path) -> Result<Result<Hello, String>, St
     })
 }
 
-/// Plays a test with a new process of the adapter, in `home`, a directory that is created and removed.
+/// Runs a test with a new process of the adapter. `home`: a directory that is created and removed.
 ///
 /// # Errors
-/// The command cannot be started, or the system refuses a directory or a pipe.
-pub async fn play(plan: &Plan, test: &Test, home: &Path) -> Result<Attempt, StartError> {
+/// The command cannot be started, or a directory or pipe cannot be created.
+pub async fn run(plan: &Plan, test: &Test, home: &Path) -> Result<Attempt, StartError> {
     let scenario = &test.scenario;
-    let suited = |hello: &Hello| {
+    let prepare = |hello: &Hello| {
         let start = fit::start(scenario, hello)?;
-        Ok((start, fit::staged(scenario, hello)))
+        Ok((start, fit::adapt(scenario, hello)))
     };
-    play_as(plan, test, home, suited).await
+    run_as(plan, test, home, prepare).await
 }
 
-/// The same, where `suited` has what is sent, and the scenario as it is played; or why the adapter cannot play it.
+/// As [`run`]. `prepare` returns the `start` message and the adapted scenario, or why it is unsupported.
 ///
 /// # Errors
-/// As [`play`].
-pub async fn play_as(
+/// As [`run`].
+pub async fn run_as(
     plan: &Plan,
     Test { scenario, reference }: &Test,
     home: &Path,
-    suited: impl FnOnce(&Hello) -> Result<(Start, SharedScenario), String>,
+    prepare: impl FnOnce(&Hello) -> Result<(Start, SharedScenario), String>,
 ) -> Result<Attempt, StartError> {
-    let seat = plan.crew.admit().await;
-    let began = Began {
+    let permit = plan.limiter.acquire().await;
+    let began = StartTimes {
         at: clock(),
         held_up: Load::of_this_thread().held_up,
     };
-    let mut attempt = Attempt::unplayed(scenario, Outcome::HarnessError, String::new());
+    let mut attempt = Attempt::not_run(scenario, Outcome::HarnessError, String::new());
     let listening = match ServeOptions::for_scenario(&scenario.server).bind().await {
         Ok(listening) => listening,
         Err(error) => {
@@ -231,53 +230,53 @@ pub async fn play_as(
     };
     let kubeconfig = listening.kubeconfig(Credentials::None, scenario.target.namespace.as_deref());
     let mut child = Child::start(&plan.command, &kubeconfig, home)?;
-    seat.is(child.id());
+    permit.started_as(child.id());
     let mailbox = child.mailbox().clone();
-    let fault = |why: String| mailbox.with(|session| session.at_fault(why));
+    let fault = |why: String| mailbox.with(|session| session.fail(why));
 
-    let hello = match introduced(&mut child, plan.limits).await {
+    let hello = match read_hello(&mut child, plan.limits).await {
         Some(hello) => hello,
-        None => return Ok(finished(attempt, child, began).await),
+        None => return Ok(finish(attempt, child, began).await),
     };
     attempt.hello = Some(hello.clone());
-    let (start, staged) = match suited(&hello) {
-        Ok(suited) => suited,
+    let (start, adapted) = match prepare(&hello) {
+        Ok(prepare) => prepare,
         Err(why) => {
-            if let Err(why) = stopped(&mut child, plan.limits).await {
+            if let Err(why) = stop(&mut child, plan.limits).await {
                 fault(why);
             }
             (attempt.outcome, attempt.why) = (Outcome::Unsupported, why);
-            return Ok(finished(attempt, child, began).await);
+            return Ok(finish(attempt, child, began).await);
         }
     };
-    attempt.scenario = staged.clone();
+    attempt.scenario = adapted.clone();
 
-    let patience = Patience::of(&staged, *reference, plan.timeout, plan.timeout * 2 / 3);
-    let core = Attentive {
-        core: Server::with_limits(staged.clone(), plan.seed, server_limits(patience.whole)),
+    let timeouts = Timeouts::of(&adapted, *reference, plan.timeout, plan.timeout * 2 / 3);
+    let core = InOrder {
+        core: Server::with_limits(adapted.clone(), plan.seed, server_limits(timeouts.total)),
         mailbox: mailbox.clone(),
     };
     let served = Served::start(listening, core);
     let edge = served.edge();
     child.send(&Command::Start(Box::new(start))).await;
-    let over = run(&mut child, edge, &staged, patience).await;
-    if let Over::Run = over
+    let over = drive(&mut child, edge, &adapted, timeouts).await;
+    if let RunResult::Complete = over
         && hello.caps.contains(&Capability::Cache)
         && mailbox.with(|session| session.fault().is_none() && !session.has_ended())
     {
-        attempt.dump = dumped(&mut child, plan.limits).await;
+        attempt.dump = dump(&mut child, plan.limits).await;
     }
-    let was_closed = matches!(over, Over::Run)
+    let was_closed = matches!(over, RunResult::Complete)
         && hello.caps.contains(&Capability::Close)
         && mailbox.with(|session| session.fault().is_none())
-        && closed(&mut child, edge, plan.limits).await;
+        && close(&mut child, edge, plan.limits).await;
     match over {
-        Over::Run | Over::Hang(_) | Over::Cut(_) => {
-            if let Err(why) = stopped(&mut child, plan.limits).await {
+        RunResult::Complete | RunResult::Hang(_) | RunResult::Cut(_) => {
+            if let Err(why) = stop(&mut child, plan.limits).await {
                 fault(why);
             }
         }
-        Over::Crash | Over::Fault => {
+        RunResult::Crash | RunResult::Fault => {
             child.end(Duration::ZERO).await;
         }
     }
@@ -288,15 +287,15 @@ pub async fn play_as(
         if timeout(CLOSING, edge.deserted()).await.is_err() {
             edge.closing_is_over();
         }
-        up_to_the_end(served.end().await, &over)
+        end_at_run_end(served.end().await, &over)
     };
-    attempt.cut = matches!(over, Over::Cut(_));
-    let attempt = weighed(attempt, plan.edition).await;
-    Ok(finished(attempt, child, began).await)
+    attempt.cut = matches!(over, RunResult::Cut(_));
+    let attempt = judge(attempt, plan.edition).await;
+    Ok(finish(attempt, child, began).await)
 }
 
-/// Starts the adapter beside a socket that is listened on and answers nothing.
-pub(super) async fn started_beside_a_server(
+/// Starts the adapter with a kubeconfig for a socket that accepts connections and sends no responses.
+pub(super) async fn start_with_idle_server(
     plan: &Plan,
     home: &Path,
 ) -> Result<(Listening, Child), StartError> {
@@ -312,23 +311,23 @@ pub(super) async fn started_beside_a_server(
     Ok((listening, child))
 }
 
-/// Waits for `hello`; without it the adapter is at fault.
-pub(super) async fn introduced(child: &mut Child, limits: TimeLimits) -> Option<Hello> {
+/// Waits for `hello`. Records a fault of the adapter if there is none.
+pub(super) async fn read_hello(child: &mut Child, limits: TimeLimits) -> Option<Hello> {
     let came = child
         .until(limits.hello, |session| session.hello().is_some())
         .await;
     let mailbox = child.mailbox().clone();
     if !came {
         let why = match timeout(Duration::ZERO, child.next()).await {
-            Ok(Moment::Exited(status)) => {
+            Ok(ChildEvent::Exited(status)) => {
                 format!("the adapter {} before it printed `hello`", exit_words(status))
             }
-            Ok(Moment::Heard) | Err(_) => format!(
+            Ok(ChildEvent::Output) | Err(_) => format!(
                 "the adapter printed no `hello` within {}; print it first, and flush it",
                 judge::words::span(limits.hello.as_millis() as u64)
             ),
         };
-        mailbox.with(|session| session.at_fault(why));
+        mailbox.with(|session| session.fail(why));
         child.end(Duration::ZERO).await;
     }
     mailbox.with(|session| session.hello().cloned().filter(|_| session.fault().is_none()))
@@ -337,8 +336,8 @@ pub(super) async fn introduced(child: &mut Child, limits: TimeLimits) -> Option<
 /// Sends `stop`, closes standard input, and waits for the exit.
 ///
 /// # Errors
-/// How the adapter ended in place of exiting with status 0.
-pub(super) async fn stopped(child: &mut Child, limits: TimeLimits) -> Result<(), String> {
+/// The adapter did not exit with status 0.
+pub(super) async fn stop(child: &mut Child, limits: TimeLimits) -> Result<(), String> {
     child.send(&Command::Stop).await;
     child.close_input();
     match child.end(limits.stop).await {
@@ -354,8 +353,8 @@ pub(super) async fn stopped(child: &mut Child, limits: TimeLimits) -> Result<(),
     }
 }
 
-/// The content of the library's cache; without an answer the adapter is at fault.
-async fn dumped(child: &mut Child, limits: TimeLimits) -> Option<Vec<ReportedObject>> {
+/// Returns the content of the library's cache. Records a fault of the adapter if it does not respond.
+async fn dump(child: &mut Child, limits: TimeLimits) -> Option<Vec<ReportedObject>> {
     const ID: u64 = 1;
     child.send(&Command::Dump { id: ID }).await;
     let answered = |session: &Session| session.has_dump() || session.unsupported().is_some();
@@ -364,11 +363,11 @@ async fn dumped(child: &mut Child, limits: TimeLimits) -> Option<Vec<ReportedObj
         Some((ID, items)) => Some(items),
         None if session.unsupported().is_some() => None,
         Some((id, _)) => {
-            session.at_fault(format!("the adapter answered `dump` {ID} with `id` {id}"));
+            session.fail(format!("the adapter answered `dump` {ID} with `id` {id}"));
             None
         }
         None => {
-            session.at_fault(
+            session.fail(
                 "the adapter declares `cache` and did not answer `dump`; print `dump` with its `id`, or remove the capability"
                     .to_owned(),
             );
@@ -377,22 +376,22 @@ async fn dumped(child: &mut Child, limits: TimeLimits) -> Option<Vec<ReportedObj
     })
 }
 
-/// Has the library stopped while its process lives, and waits until its connections are closed or should have been. False: the
+/// Stops the library but not its process, and waits until its connections are closed or should be. Returns false if the
 /// adapter is at fault.
-async fn closed(child: &mut Child, edge: &Edge, limits: TimeLimits) -> bool {
+async fn close(child: &mut Child, edge: &Edge, limits: TimeLimits) -> bool {
     let mailbox = child.mailbox().clone();
     mailbox.with(Session::close);
     child.send(&Command::Close).await;
     if !child.until(limits.answer, Session::is_closed).await {
         mailbox.with(|session| {
-            session.at_fault(
+            session.fail(
                 "the adapter declares `close` and did not print `closed`; stop the library and print it, or remove the capability"
                     .to_owned(),
             );
         });
         return false;
     }
-    // What was printed before belongs before the stop.
+    // Events printed before the stop are recorded before it.
     edge.steer(|_, _| ());
     edge.stop_requested();
     if timeout(CLOSING, edge.deserted()).await.is_err() {
@@ -402,69 +401,76 @@ async fn closed(child: &mut Child, edge: &Edge, limits: TimeLimits) -> bool {
     true
 }
 
-/// Hands in what the adapter prints until the run is over.
-async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Patience) -> Over {
+/// Passes the adapter's output to the server until the run is over.
+async fn drive(child: &mut Child, edge: &Edge, scenario: &Scenario, timeouts: Timeouts) -> RunResult {
     let mailbox = child.mailbox().clone();
     let began = clock();
-    let mut look = patience.silence.min(patience.whole);
+    let mut check_at = timeouts.idle.min(timeouts.total);
     let mut taken = 0;
-    // What the machine took from the client in all, and by its last sign.
+    // Time waited for a processor: in total, and until the client's last activity.
     let held_up = |child: &mut Child, before: Duration| child.held_up().saturating_sub(before);
     let before = child.held_up();
-    let mut by_sign = (Duration::ZERO, Duration::ZERO);
+    let mut at_activity = (Duration::ZERO, Duration::ZERO);
     if scenario.client.consumer_delay_ms > 0 {
-        // The adapter was started in a pause, so that no event gets past the slow consumer.
+        // The adapter was started paused, so that the slow consumer gets every event.
         let events = Some(scenario.client.consumer_delay_event.unwrap_or(1));
         child.send(&Command::Resume { events }).await;
     }
     loop {
         let moment = tokio::select! {
             biased;
-            () = edge.finished() => return Over::Run,
+            () = edge.finished() => return RunResult::Complete,
             moment = child.next() => Some(moment),
-            _ = timeout_at(began + look, std::future::pending::<()>()) => None,
+            _ = timeout_at(began + check_at, std::future::pending::<()>()) => None,
         };
         let Some(moment) = moment else {
             let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
             let now = edge.elapsed();
-            let sign = edge.read_records(0, last_sign);
-            let in_all = held_up(child, before);
-            let since = in_all.saturating_sub(by_sign.1);
-            if sign > by_sign.0 {
-                by_sign = (sign, in_all);
+            let activity = edge.read_records(0, last_activity);
+            let total = held_up(child, before);
+            let since_activity = total.saturating_sub(at_activity.1);
+            if activity > at_activity.0 {
+                at_activity = (activity, total);
             }
-            match patience.look(now, sign, Delay { in_all, since }) {
-                Look::Hang(quiet) => return Over::Hang(hung(waiting, quiet)),
-                Look::Cut => {
-                    // Behind the last step, too, what is merely missing by now proves nothing.
+            match timeouts.check(
+                now,
+                activity,
+                CpuWait {
+                    total,
+                    since_activity,
+                },
+            ) {
+                TimeoutCheck::Hang(quiet) => return RunResult::Hang(hang_end(waiting, quiet)),
+                TimeoutCheck::TimeUp => {
+                    // After the last step, too, missing events prove nothing yet.
                     let (step, waiting_for) =
-                        waiting.unwrap_or_else(|| (scenario.steps.len(), awaited(scenario).to_owned()));
-                    return Over::Cut(RunEnd::Stuck {
+                        waiting.unwrap_or_else(|| (scenario.steps.len(), final_wait(scenario).to_owned()));
+                    return RunResult::Cut(RunEnd::Stuck {
                         step,
                         waited_ms: now.as_millis() as u64,
                         waiting_for,
                     });
                 }
-                Look::Again(at) => look = at,
+                TimeoutCheck::Again(at) => check_at = at,
             }
             continue;
         };
-        // The server reads the mailbox at whatever is handed in.
+        // The server reads the mailbox before any input.
         edge.steer(|_, _| ());
         if mailbox.with(|session| session.fault().is_some() || session.unsupported().is_some()) {
-            return Over::Fault;
+            return RunResult::Fault;
         }
-        if let Moment::Exited(status) = moment {
+        if let ChildEvent::Exited(status) = moment {
             let message = format!("the process {} before `stop`", exit_words(status));
             let message = with_last_line(message, &child.last_errors().await);
             edge.report(Report::Crashed { message });
             edge.finished().await;
-            return Over::Crash;
+            return RunResult::Crash;
         }
         let objects = mailbox.with(|session| session.objects());
-        if is_slow(scenario, taken, objects) {
+        if is_delayed(scenario, taken, objects) {
             let delay = Duration::from_millis(scenario.client.consumer_delay_ms);
-            // Over before the delay is: the run ended.
+            // The run may end before the delay is over.
             let _ = timeout(delay, edge.finished()).await;
             let events = scenario.client.consumer_delay_event.is_none().then_some(1);
             child.send(&Command::Resume { events }).await;
@@ -473,16 +479,16 @@ async fn run(child: &mut Child, edge: &Edge, scenario: &Scenario, patience: Pati
     }
 }
 
-/// What a run waits for behind its last step.
-fn awaited(scenario: &Scenario) -> &'static str {
+/// Returns what a run waits for after its last step.
+fn final_wait(scenario: &Scenario) -> &'static str {
     match scenario.client.contract {
         Contract::Informer => "the client to be in step",
         Contract::Watch | Contract::List => "the client to report its end",
     }
 }
 
-/// Does the consumer take its time over one of the events about objects from `before` to `after`?
-fn is_slow(scenario: &Scenario, before: u64, after: u64) -> bool {
+/// Returns true if the consumer is slow for one of the object events from `before` to `after`.
+fn is_delayed(scenario: &Scenario, before: u64, after: u64) -> bool {
     let client = &scenario.client;
     let event = client.consumer_delay_event.map(u64::from);
     client.consumer_delay_ms > 0
@@ -490,15 +496,15 @@ fn is_slow(scenario: &Scenario, before: u64, after: u64) -> bool {
         && event.is_none_or(|event| before < event && event <= after)
 }
 
-/// Judges an attempt, unless the adapter is at fault, which is looked at last. Not in this thread: a long trace would keep the
-/// servers of other tests from answering.
-async fn weighed(mut attempt: Attempt, edition: Option<&'static Edition>) -> Attempt {
+/// Judges an attempt. Faults of the adapter are checked later. Not in this thread: judging a long trace would block the servers
+/// of other tests.
+async fn judge(mut attempt: Attempt, edition: Option<&'static Edition>) -> Attempt {
     let judged = tokio::task::spawn_blocking(move || {
-        let Weighed {
+        let Assessment {
             outcome,
             why,
             verdict,
-        } = weigh(
+        } = assess(
             &attempt.scenario,
             &attempt.records,
             attempt.dump.as_deref(),
@@ -513,8 +519,8 @@ async fn weighed(mut attempt: Attempt, edition: Option<&'static Edition>) -> Att
         .expect("proven invariant: judging neither panics nor is cancelled while it is awaited")
 }
 
-/// Adds what the session knows of the adapter: its fault comes before everything else.
-async fn finished(mut attempt: Attempt, mut child: Child, began: Began) -> Attempt {
+/// Adds the data of the session. A fault of the adapter overrides the outcome.
+async fn finish(mut attempt: Attempt, mut child: Child, began: StartTimes) -> Attempt {
     let server = Load::of_this_thread().held_up.saturating_sub(began.held_up);
     attempt.held_up = child.held_up() + server;
     attempt.ran = child.load().ran;
@@ -527,7 +533,7 @@ async fn finished(mut attempt: Attempt, mut child: Child, began: Began) -> Attem
             format!("the adapter answered `unsupported` ({what}: {why}) to what its `hello` declares")
         });
         if let Some(fault) = session.fault().map(str::to_owned).or(refused) {
-            // A server that broke explains a fault of the adapter, and not the other way round.
+            // A failure of the server can cause a fault of the adapter, not vice versa.
             let is_ours = attempt.verdict.is_some() && attempt.outcome == Outcome::HarnessError;
             if !is_ours {
                 (attempt.outcome, attempt.why, attempt.verdict) = (Outcome::AdapterError, fault, None);
@@ -538,9 +544,8 @@ async fn finished(mut attempt: Attempt, mut child: Child, began: Began) -> Attem
     attempt
 }
 
-/// Records up to the end of the run: what the client does between that and its stop is nobody's concern. A run that was cut
-/// gets its end here.
-fn up_to_the_end(mut records: Vec<Record>, over: &Over) -> Vec<Record> {
+/// Removes the records after the end of the run. If the server did not end it, appends the end.
+fn end_at_run_end(mut records: Vec<Record>, over: &RunResult) -> Vec<Record> {
     let end = records
         .iter()
         .position(|record| matches!(record.what, What::RunEnded(_)));
@@ -552,8 +557,8 @@ fn up_to_the_end(mut records: Vec<Record>, over: &Over) -> Vec<Record> {
         .last()
         .map_or((0, Duration::ZERO), |last| (last.seq + 1, last.at));
     let end = match over {
-        Over::Hang(end) | Over::Cut(end) => end.clone(),
-        Over::Run | Over::Crash | Over::Fault => RunEnd::NotConverged {
+        RunResult::Hang(end) | RunResult::Cut(end) => end.clone(),
+        RunResult::Complete | RunResult::Crash | RunResult::Fault => RunEnd::NotConverged {
             waited_ms: at.as_millis() as u64,
         },
     };
@@ -565,9 +570,9 @@ fn up_to_the_end(mut records: Vec<Record>, over: &Over) -> Vec<Record> {
     records
 }
 
-/// Limits of a server whose run takes `longest` at most.
+/// Returns the limits of a server for a run of at most `longest`.
 fn server_limits(longest: Duration) -> Limits {
-    patience::limits(Limits {
+    timeouts::disable(Limits {
         settle: SETTLE,
         rewatch: REWATCH,
         requests: REQUESTS_MAX + REQUESTS_PER_SECOND * longest.as_secs(),
@@ -575,14 +580,14 @@ fn server_limits(longest: Duration) -> Limits {
     })
 }
 
-/// A server that first takes what the adapter printed before whatever is handed in: the two come by different ways, and a
-/// request must not be recorded before the event that was printed before it was sent.
-struct Attentive {
+/// A server that reads the adapter's output before each input: requests and events arrive on different channels, and an event
+/// must be recorded before a request that was sent after it.
+struct InOrder {
     core: Server,
     mailbox: Mailbox,
 }
 
-impl Core for Attentive {
+impl Core for InOrder {
     fn accepts(&mut self, now: Duration) -> bool {
         self.core.accepts(now)
     }
@@ -626,7 +631,7 @@ impl Core for Attentive {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a driver is an edge, and reports how long a test took"
+    reason = "a driver is an edge, and measures how long a test takes"
 )]
 fn clock() -> Instant {
     Instant::now()

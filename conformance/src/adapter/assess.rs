@@ -1,4 +1,4 @@
-//! What the trace of a test proves, and how the test came out. Pure: it is asked again of old evidence.
+//! Outcome of a test from its trace. Pure: `recheck` repeats it for old evidence.
 
 use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::report::{Fold, ReportedObject};
@@ -9,29 +9,29 @@ use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
 
 use super::outcome::{Outcome, cache_differs};
 
-/// Check of a contradiction that comes from the end of a run.
+/// Name of the check that concerns the end of a run.
 const RUN: &str = "run";
 
 /// An outcome with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Weighed {
-    /// How the test came out.
+pub struct Assessment {
+    /// Outcome of the test.
     pub outcome: Outcome,
-    /// Why, in a sentence; empty if it passed.
+    /// Reason, in one sentence; empty if it passed.
     pub why: String,
-    /// What the trace proves; `None`: nothing.
+    /// Verdict; `None`: the trace proves nothing.
     pub verdict: Option<Verdict>,
 }
 
-/// Judges a trace. `dump`: the content of the library's cache at its end, where it is known; `cut`: the time limit ended it;
-/// `edition`: what counts of a scenario that it has, else all does.
-pub fn weigh(
+/// Judges a trace. `dump`: content of the library's cache at the end, if known. `cut`: the time limit ended the run.
+/// `edition`: for a scenario that it lists, only its requirements count.
+pub fn assess(
     scenario: &Scenario,
     records: &[Record],
     dump: Option<&[ReportedObject]>,
     cut: bool,
     edition: Option<&Edition>,
-) -> Weighed {
+) -> Assessment {
     let edition = edition.filter(|edition| edition.has(&scenario.id));
     let mut verdict = judge(scenario, records);
     if let Some(edition) = edition {
@@ -52,11 +52,11 @@ pub fn weigh(
             }
         }
     }
-    // That a step is still waiting proves nothing; where the client is wrong anyway, it belongs to the story.
+    // A waiting step alone proves nothing. If another check failed, it is reported with it.
     if let (true, Some(RunEnd::Stuck { waiting_for, .. })) = (cut, end)
         && verdict.contradictions.iter().all(|found| found.check == RUN)
     {
-        return Weighed {
+        return Assessment {
             outcome: Outcome::NotPlayed,
             why: format!(
                 "the time limit passed when the client was still active, and the scenario waited for {waiting_for}; use a longer --timeout"
@@ -64,8 +64,8 @@ pub fn weigh(
             verdict: None,
         };
     }
-    // How many requests a client in a loop got to send depends on the machine, and its outcome must not: it failed, and did not
-    // do what the scenario is about.
+    // The number of requests of a retry loop depends on the machine, and the outcome must not: it failed, and the scenario is
+    // unfinished.
     let found = &mut verdict.contradictions;
     let is_unfinished = cut || matches!(end, Some(RunEnd::Runaway { .. }));
     if is_unfinished && found.iter().any(|found| found.check == "INV-16") {
@@ -75,14 +75,14 @@ pub fn weigh(
             verdict.outcome = Judgement::Mismatch;
         }
     }
-    Weighed {
+    Assessment {
         outcome: Outcome::of(&verdict, edition),
         why: verdict.message().to_owned(),
         verdict: Some(verdict),
     }
 }
 
-/// The client kept failing until the run was ended.
+/// Contradiction of a client that retried until the run was ended.
 fn unfinished() -> Contradiction {
     Contradiction {
         check: RUN.to_owned(),
@@ -90,12 +90,12 @@ fn unfinished() -> Contradiction {
         sentence: "the client kept failing until the run was ended".to_owned(),
         place: None,
         evidence: Vec::new(),
-        expected: "the scenario comes to its end".to_owned(),
+        expected: "the scenario completes".to_owned(),
         actual: "a retry storm".to_owned(),
     }
 }
 
-/// Takes out what contradicts only requirements that are newer than the edition.
+/// Removes contradictions whose requirements are all newer than the edition.
 fn restrict(verdict: &mut Verdict, edition: &Edition) {
     let found = &mut verdict.contradictions;
     found.retain(|found| {
@@ -107,7 +107,7 @@ fn restrict(verdict: &mut Verdict, edition: &Edition) {
     }
 }
 
-/// The end of a run.
+/// Returns the end of a run.
 fn end_of(records: &[Record]) -> Option<&RunEnd> {
     records.iter().rev().find_map(|record| {
         let What::RunEnded(end) = &record.what else {
@@ -123,7 +123,7 @@ mod tests {
     use judge::trace::sample::{Sample, scenario};
 
     #[test]
-    fn a_run_that_was_cut_while_the_client_was_active_proves_nothing() {
+    fn a_run_cut_while_the_client_is_active_proves_nothing() {
         let mut sample = Sample::new();
         sample.list(&[]).push(What::RunEnded(RunEnd::Stuck {
             step: 0,
@@ -131,16 +131,19 @@ mod tests {
             waiting_for: "the next WATCH".to_owned(),
         }));
         let records = sample.records();
-        let weighed = weigh(&scenario(), &records, None, true, None);
-        assert_eq!((weighed.outcome, weighed.verdict), (Outcome::NotPlayed, None));
-        assert!(weighed.why.contains("the next WATCH"), "{}", weighed.why);
-        let weighed = weigh(&scenario(), &records, None, false, None);
-        assert_eq!(weighed.outcome, Outcome::Hang);
+        let assessment = assess(&scenario(), &records, None, true, None);
+        assert_eq!(
+            (assessment.outcome, assessment.verdict),
+            (Outcome::NotPlayed, None)
+        );
+        assert!(assessment.why.contains("the next WATCH"), "{}", assessment.why);
+        let assessment = assess(&scenario(), &records, None, false, None);
+        assert_eq!(assessment.outcome, Outcome::Hang);
     }
 
-    /// How many requests a retry storm has by the time limit depends on the machine, and its outcome must not.
+    /// The number of requests of a retry storm depends on the machine, and the outcome must not.
     #[test]
-    fn a_retry_storm_comes_out_the_same_on_any_machine() {
+    fn a_retry_storm_has_one_outcome_on_any_machine() {
         let ended = |end: RunEnd| {
             let mut sample = Sample::new();
             for _ in 0..60 {
@@ -153,18 +156,21 @@ mod tests {
             waited_ms: 90_000,
             waiting_for: "the next WATCH".to_owned(),
         };
-        let cut = weigh(&scenario(), &ended(stuck), None, true, None);
+        let cut = assess(&scenario(), &ended(stuck), None, true, None);
         let storm = ended(RunEnd::Runaway { requests: 60 });
-        let storm = weigh(&scenario(), &storm, None, false, None);
+        let storm = assess(&scenario(), &storm, None, false, None);
         assert_eq!(cut.outcome, Outcome::Fail);
-        let checks = |weighed: &Weighed| {
-            let found = weighed.verdict.iter().flat_map(|verdict| &verdict.contradictions);
+        let checks = |assessment: &Assessment| {
+            let found = assessment
+                .verdict
+                .iter()
+                .flat_map(|verdict| &verdict.contradictions);
             found.map(|found| found.check.clone()).collect::<Vec<_>>()
         };
         assert_eq!((cut.outcome, checks(&cut)), (storm.outcome, checks(&storm)));
         assert!(
             checks(&cut).contains(&RUN.to_owned()),
-            "what it did not do counts"
+            "the unfinished scenario counts"
         );
     }
 
@@ -181,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_newer_than_the_edition_is_taken_out() {
+    fn requirements_newer_than_the_edition_are_ignored() {
         let text =
             "{edition: '1.1', requirements: {LIST-01: {level: SHOULD, scenarios: [sample/hand-written]}}}";
         let edition = Edition::parse(text).unwrap();
