@@ -1,7 +1,9 @@
 //! Failures and summary as terminal output. Width and colour are arguments; the caller knows its terminal.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use judge::verdict::Contradiction;
 use owo_colors::OwoColorize;
@@ -45,7 +47,7 @@ pub fn failure(judged: &Judged, style: Style) -> String {
         let _infallible = writeln!(text, "  also   {more} more; see --show");
     }
     let _infallible = writeln!(text, "  rerun  {}", rerun(judged));
-    let _infallible = writeln!(text, "  look   {} --show {}", command(judged), judged.scenario.id);
+    let _infallible = writeln!(text, "  look   {} --show {}", command(judged), argument(judged));
     text
 }
 
@@ -173,7 +175,23 @@ fn row(counts: &Counts, paint: Paint) -> String {
 
 /// Returns the command that runs this scenario again.
 pub fn rerun(judged: &Judged) -> String {
-    format!("{} {}", command(judged), judged.scenario.id)
+    format!("{} {}", command(judged), argument(judged))
+}
+
+/// Returns the id of a scenario of this repository, otherwise its path as given, quoted for a shell.
+fn argument(judged: &Judged) -> Cow<'_, str> {
+    let scenario = &judged.scenario;
+    let path = scenario.path.strip_prefix(".").unwrap_or(&scenario.path);
+    if path == Path::new("scenarios").join(format!("{}.yaml", scenario.id)) {
+        return Cow::Borrowed(&scenario.id);
+    }
+    let path = scenario.path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    if path.chars().all(is_plain) {
+        path
+    } else {
+        Cow::Owned(format!("'{}'", path.replace('\'', r"'\''")))
+    }
 }
 
 fn command(judged: &Judged) -> String {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use judge::trace::sample::{Sample, scenario};
+use rstest::rstest;
 
 use super::*;
 use crate::suite::Driver;
@@ -58,6 +59,35 @@ fn a_failure_stacked() {
       rerun  cargo xtask scenarios --client watcher --driver sim --seed 7 sample/hand-written
       look   cargo xtask scenarios --client watcher --driver sim --seed 7 --show sample/hand-written
     "#);
+}
+
+#[rstest]
+#[case::of_the_repository("scenarios/sample/hand-written.yaml", "sample/hand-written")]
+#[case::from_its_root("./scenarios/sample/hand-written.yaml", "sample/hand-written")]
+#[case::elsewhere("/tmp/x/hand-written.yaml", "/tmp/x/hand-written.yaml")]
+#[case::another_scenarios_folder(
+    "/tmp/scenarios/sample/hand-written.yaml",
+    "/tmp/scenarios/sample/hand-written.yaml"
+)]
+#[case::relative("./mine/hand-written.yaml", "./mine/hand-written.yaml")]
+#[case::spaces("/tmp/my files/it's.yaml", r"'/tmp/my files/it'\''s.yaml'")]
+fn commands_name_a_file_that_can_be_run(#[case] path: &str, #[case] argument: &str) {
+    let mut judged = failed();
+    let scenario = Arc::make_mut(&mut judged.scenario);
+    scenario.path = path.into();
+    let text = failure(
+        &judged,
+        Style {
+            colour: false,
+            columns: 200,
+        },
+    );
+    for command in [
+        format!("--seed 7 {argument}\n"),
+        format!("--seed 7 --show {argument}\n"),
+    ] {
+        assert!(text.contains(&command), "{command}{text}");
+    }
 }
 
 #[test]
