@@ -56,16 +56,16 @@ func (c *Control) lines(ctx context.Context, path string) ([]json.RawMessage, er
 }
 
 func send[T any](ctx context.Context, c *Control, method, path string, body any) (T, error) {
-	var answer T
+	var result T
 	response, err := c.request(ctx, method, path, body)
 	if err != nil {
-		return answer, err
+		return result, err
 	}
 	defer response.Body.Close()
-	return answer, json.NewDecoder(response.Body).Decode(&answer)
+	return result, json.NewDecoder(response.Body).Decode(&result)
 }
 
-// A server on this machine is never behind a proxy.
+// The server is local: no proxy.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func (c *Control) request(ctx context.Context, method, path string, body any) (*http.Response, error) {
@@ -87,7 +87,7 @@ func (c *Control) request(ctx context.Context, method, path string, body any) (*
 	defer response.Body.Close()
 	refused := &Refused{Status: response.StatusCode}
 	if err := json.NewDecoder(response.Body).Decode(refused); err != nil {
-		refused.Reason = "rejected without an error message"
+		refused.Reason = "no error message"
 	}
 	return nil, refused
 }

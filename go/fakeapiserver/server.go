@@ -1,5 +1,5 @@
-// Package fakeapiserver starts an in-memory Kubernetes apiserver for a test, breaks LIST and WATCH on cue, and fails the test
-// if a client violated their rules.
+// Package fakeapiserver starts an in-memory Kubernetes apiserver for a test, injects faults into LIST and WATCH, and fails the
+// test if a client violated their rules.
 //
 //	server := fakeapiserver.Start(t)
 //	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig) // or &rest.Config{Host: server.URL}
@@ -7,8 +7,8 @@
 //	expired := server.Expire(nil)
 //	server.Wait(fakeapiserver.Wait{When: map[string]any{"list": 1}, Since: expired.NextRecord})
 //
-// The package depends on the standard library alone, so that it never selects another version of client-go for the module that
-// imports it. It needs the command fake-apiserver, from PATH or from FAKE_APISERVER_BIN.
+// The package depends only on the standard library, so that importing it never changes the version of client-go. It needs the
+// command fake-apiserver, in PATH or in FAKE_APISERVER_BIN.
 package fakeapiserver
 
 import (
@@ -24,14 +24,14 @@ import (
 	"time"
 )
 
-// stopWithin is how long the server has to end after SIGTERM.
+// stopWithin is the time limit for the server to exit after SIGTERM.
 const stopWithin = 10 * time.Second
 
-// Server is a running server of one test. Its methods end the test when they fail: call them from its goroutine.
+// Server is the running server of one test. Its methods call t.Fatal on errors: call them from the goroutine of the test.
 type Server struct {
 	// URL of the Kubernetes API.
 	URL string
-	// Kubeconfig is the path of a kubeconfig that leads to the server.
+	// Kubeconfig is the path of a kubeconfig for the server.
 	Kubeconfig string
 	// Control is the control API, whose methods return errors.
 	Control *Control
@@ -41,15 +41,15 @@ type Server struct {
 	allowed bool
 }
 
-// Start runs `fake-apiserver serve` with further arguments until the test ends. Then the verdict is asked for: violations fail
-// the test, with the log of the server.
+// Start runs `fake-apiserver serve` with additional arguments until the test ends. Then violations fail the test, with the log of
+// the server.
 func Start(t testing.TB, arguments ...string) *Server {
 	t.Helper()
 	binary := os.Getenv("FAKE_APISERVER_BIN")
 	if binary == "" {
 		binary = "fake-apiserver"
 	}
-	// Its standard input is closed when this process dies, and it ends with that.
+	// The server exits when its standard input is closed, also if this process is killed.
 	command := exec.Command(binary, append([]string{"serve", "--announce", "json", "--exit-with-stdin"}, arguments...)...)
 	server := &Server{t: t}
 	command.Stderr = &server.log
@@ -86,11 +86,11 @@ func Start(t testing.TB, arguments ...string) *Server {
 	}
 	server.URL, server.Kubeconfig = announced.Server, announced.Kubeconfigs[0]
 	server.Control = &Control{URL: announced.Control, Token: announced.Token}
-	t.Cleanup(server.conclude)
+	t.Cleanup(server.checkAtEnd)
 	return server
 }
 
-// Inject adds a rule. Without When it is carried out at once.
+// Inject adds a rule. Without When its actions run immediately.
 func (s *Server) Inject(rule Rule) Injected {
 	s.t.Helper()
 	return must(s, func(ctx context.Context) (Injected, error) { return s.Control.AddRule(ctx, rule) })
@@ -103,7 +103,7 @@ func (s *Server) Expire(from map[string]any) Injected {
 	return s.Inject(Rule{From: from, Do: []any{map[string]any{"error": gone}, map[string]any{"end": "eof"}}})
 }
 
-// Wait waits for a record of the trace, for 30 s unless wait.Timeout says otherwise.
+// Wait waits for a record of the trace, for wait.Timeout or 30 s.
 func (s *Server) Wait(wait Wait) Found {
 	s.t.Helper()
 	return must(s, func(ctx context.Context) (Found, error) { return s.Control.WaitFor(ctx, wait) })
@@ -121,7 +121,7 @@ func (s *Server) Verdict() Verdict {
 	return must(s, s.Control.Verdict)
 }
 
-// ExpectNoViolations fails the test if a client broke an invariant, or if none listed or watched.
+// ExpectNoViolations fails the test if a client violated an invariant, or if none listed or watched.
 func (s *Server) ExpectNoViolations() {
 	s.t.Helper()
 	verdict := s.Verdict()
@@ -134,10 +134,10 @@ func (s *Server) ExpectNoViolations() {
 // AllowViolations keeps violations from failing the test at its end.
 func (s *Server) AllowViolations() { s.allowed = true }
 
-// Log returns what the server logged: requests, responses, violations.
+// Log returns the log of the server: requests, responses, violations.
 func (s *Server) Log() string { return s.log.String() }
 
-func (s *Server) conclude() {
+func (s *Server) checkAtEnd() {
 	if s.t.Failed() {
 		s.t.Logf("log of fake-apiserver:\n%s", s.Log())
 		return
@@ -156,16 +156,16 @@ func (s *Server) report(verdict Verdict) {
 	}
 }
 
-func must[T any](s *Server, do func(context.Context) (T, error)) T {
+func must[T any](s *Server, call func(context.Context) (T, error)) T {
 	s.t.Helper()
-	done, err := do(context.Background())
+	result, err := call(context.Background())
 	if err != nil {
 		s.t.Fatalf("fake-apiserver: %v", err)
 	}
-	return done
+	return result
 }
 
-// log is written by the goroutine that copies standard error.
+// log collects standard error. The goroutine of exec.Cmd writes to it.
 type log struct {
 	mutex sync.Mutex
 	text  strings.Builder

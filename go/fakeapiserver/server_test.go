@@ -26,7 +26,7 @@ func get(t *testing.T, url string) *http.Response {
 	return response
 }
 
-func TestARuleMeetsItsRequest(t *testing.T) {
+func TestARuleMatchesItsRequest(t *testing.T) {
 	server := fakeapiserver.Start(t)
 	added := server.Inject(fakeapiserver.Rule{Name: "flaky", When: object{"list": "next"}, Do: object{"reply": object{"status": 503}}})
 	if added.Rule == nil || added.Rule.Name != "flaky" {
@@ -85,7 +85,7 @@ func TestEveryPathOfTheControlAPI(t *testing.T) {
 	}
 }
 
-// recorder is a test that fails without failing this one.
+// recorder is a testing.TB that records errors instead of failing the test.
 type recorder struct {
 	*testing.T
 	errors   []string
@@ -117,7 +117,7 @@ func TestViolationsFailTheTestAtItsEnd(t *testing.T) {
 		if line, err := bufio.NewReader(stream.Body).ReadString('\n'); err != nil || !strings.Contains(line, "410") {
 			t.Fatal(line, err)
 		}
-		// From the version that expired.
+		// Resumes from the expired version.
 		get(t, watch)
 		if allowed {
 			server.AllowViolations()

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 
 import { Operations } from './operations.mjs';
 
-/** The control API rejected a request. `body` has the mistakes with their places. */
+/** The control API rejected a request. `body` has the mistakes with their positions. */
 export class Refused extends Error {
     constructor(status, body) {
         super(`${status}: ${body.error ?? 'no error message'}${body.hint ? ` (${body.hint})` : ''}`);
@@ -31,12 +31,12 @@ export class Control extends Operations {
         return text.split('\n').filter(Boolean).map((line) => JSON.parse(line));
     }
 
-    // Not `fetch`, which gives up on a wait after 300 s and may be sent to a proxy.
+    // Not `fetch`: it times out after 300 s, and may use a proxy.
     #text(method, path, body) {
-        const sent = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+        const payload = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
         const headers = { Authorization: `Bearer ${this.token}`, Connection: 'close' };
         return new Promise((resolve, reject) => {
-            const asked = request(this.url + path, { method, headers, agent: false }, (response) => {
+            const sending = request(this.url + path, { method, headers, agent: false }, (response) => {
                 const chunks = [];
                 response.on('data', (chunk) => chunks.push(chunk));
                 response.on('error', reject);
@@ -48,8 +48,8 @@ export class Control extends Operations {
                     return reject(new Refused(response.statusCode, JSON.parse(text)));
                 });
             });
-            asked.on('error', reject);
-            asked.end(sent);
+            sending.on('error', reject);
+            sending.end(payload);
         });
     }
 }

@@ -1,4 +1,4 @@
-// The process: finds the binary, starts it, ends it with the test. It must not know a test runner.
+// The process: finds the binary, starts it and stops it. Independent of test runners.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ export { Control, Refused };
 const STOP_MS = 10_000;
 const GONE = { error: { code: 410, reason: 'Expired', message: 'The resourceVersion for the provided watch is too old.' } };
 
-/** A client broke an invariant of LIST and WATCH, or no client was there to be judged. */
+/** A client violated an invariant of LIST and WATCH, or no client listed or watched. */
 export class Violations extends Error {
     constructor(message, verdict) {
         super(message);
@@ -30,16 +30,16 @@ export class FakeApiserver {
         this.#log = log;
         /** URL of the Kubernetes API. */
         this.url = announced.server;
-        /** Path of a kubeconfig that leads to the server. */
+        /** Path of a kubeconfig for the server. */
         this.kubeconfig = announced.kubeconfigs[0];
         /** The control API. */
         this.control = new Control(announced.control, announced.token);
     }
 
-    /** Starts `fake-apiserver serve` with further arguments. */
+    /** Starts `fake-apiserver serve` with additional arguments. */
     static async start(...extra) {
         const binary = process.env.FAKE_APISERVER_BIN || 'fake-apiserver';
-        // Its standard input is closed when this process dies, and it ends with that.
+        // The server exits when its standard input is closed, also if this process is killed.
         const child = spawn(binary, ['serve', '--announce', 'json', '--exit-with-stdin', ...extra]);
         const log = [];
         child.stderr.setEncoding('utf8').on('data', (text) => log.push(text));
@@ -47,13 +47,13 @@ export class FakeApiserver {
             () => Promise.reject(new Error(`fake-apiserver did not start:\n${log.join('')}`)),
             (error) => Promise.reject(new Error(`cannot start ${binary}: install it, or set FAKE_APISERVER_BIN`, { cause: error })),
         );
-        // It also ends in the ordinary way.
+        // Also rejects when the server stops normally: not an unhandled rejection.
         failed.catch(() => {});
         const [line] = await Promise.race([once(createInterface(child.stdout), 'line'), failed]);
         return new FakeApiserver(child, log, JSON.parse(line));
     }
 
-    /** Adds a rule, such as `{ when: { list: 'next' }, do: { reply: { status: 503 } } }`. Without `when` it is carried out at once. */
+    /** Adds a rule, such as `{ when: { list: 'next' }, do: { reply: { status: 503 } } }`. Without `when` its actions run immediately. */
     inject(rule) {
         return this.control.addRule(rule);
     }
@@ -73,12 +73,12 @@ export class FakeApiserver {
         return this.control.reset();
     }
 
-    /** The verdict on every client so far. */
+    /** Returns the verdict on every client so far. */
     verdict() {
         return this.control.verdict();
     }
 
-    /** Throws `Violations` if a client broke an invariant, or if none listed or watched. */
+    /** Throws `Violations` if a client violated an invariant, or if none listed or watched. */
     async expectNoViolations() {
         const verdict = await this.verdict();
         if (verdict.outcome === 'nothing') {
@@ -92,12 +92,12 @@ export class FakeApiserver {
         }
     }
 
-    /** What the server logged: requests, responses, violations. */
+    /** Returns the log of the server: requests, responses, violations. */
     log() {
         return this.#log.join('');
     }
 
-    /** Stops the server. May be called again. */
+    /** Stops the server. Safe to call twice. */
     async stop() {
         if (this.#child.exitCode !== null || this.#child.signalCode !== null) {
             return;

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** The response to a request. */
+/** Returns the response to a GET request. */
 function opened(path) {
     return new Promise((resolve, reject) => {
         get(server.url + path, { agent: false }, resolve).on('error', reject);
@@ -24,7 +24,7 @@ async function read(path) {
     return JSON.parse((await response.toArray()).join(''));
 }
 
-test('a rule meets its request', async () => {
+test('a rule matches its request', async () => {
     assert.match(await readFile(server.kubeconfig, 'utf8'), new RegExp(server.url));
     const added = await server.inject({ name: 'flaky', when: { list: 'next' }, do: { reply: { status: 503 } } });
     assert.deepEqual((await server.control.rules()).map((rule) => rule.name), ['flaky']);
@@ -49,7 +49,7 @@ test('rules can be removed', async () => {
     assert.deepEqual(await server.control.streams(), []);
 });
 
-test('a mistake in a rule has its place', async () => {
+test('a mistake in a rule has a position', async () => {
     await assert.rejects(server.inject({ do: { explode: true } }), (error) => {
         assert(error instanceof Refused);
         assert.equal(error.status, 400);
@@ -72,7 +72,7 @@ test('a client that resumes from an expired version is a violation; no client is
     again.destroy();
 });
 
-test('a binary that is not there is named', async () => {
+test('a missing binary is named in the error', async () => {
     const before = process.env.FAKE_APISERVER_BIN;
     process.env.FAKE_APISERVER_BIN = 'no-such-fake-apiserver';
     try {

@@ -1,4 +1,4 @@
-"""Clients that others wrote, kubernetes, kubernetes_asyncio and kopf, meet a 410 and list again."""
+"""kubernetes, kubernetes_asyncio and kopf relist after a 410."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_kubernetes(fake_apiserver: FakeApiserver) -> None:
     watch = kubernetes.watch.Watch()
 
     def follow() -> None:
-        """The loop that the documentation tells to write: watch from a list, list again on 410."""
+        """The documented loop: watch from a list, relist on 410."""
         version = None
         while len(seen) < 2:
             if version is None:
@@ -38,7 +38,7 @@ def test_kubernetes(fake_apiserver: FakeApiserver) -> None:
                 assert error.status == 410
                 version = None
 
-    # A 410 event would not do: `Watch` resumes once by itself.
+    # Not a 410 event: `Watch` resumes once by itself.
     fake_apiserver.inject(GONE, when={"watch": "next"})
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
@@ -68,7 +68,7 @@ def test_kubernetes_asyncio(fake_apiserver: FakeApiserver) -> None:
                     assert error.status == 410
         return seen
 
-    # `Watch` resumes once from the expired version, also after a 410 as status. The judge has that against it.
+    # `Watch` resumes once from the expired version, also after status 410: a violation of INV-04.
     fake_apiserver.inject(GONE, when={"watch": "next"}, times=2)
     assert asyncio.run(asyncio.wait_for(follow(), 120)) == ["listed", "listed"]
     fake_apiserver.allow_violations()

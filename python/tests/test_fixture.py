@@ -1,4 +1,4 @@
-"""The fixture and the control API, with clients of a few lines."""
+"""The fixture and the control API, with minimal clients."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from fake_apiserver import FakeApiserver, Refused, Violations
 
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-# After a 410 it resumes from the version that expired.
-STUBBORN = """
+# A test whose client resumes from the expired version after a 410.
+RESUMES_AFTER_410 = """
 import json, urllib.request
 
-def test_a_stubborn_client(fake_apiserver):
+def test_a_client_that_resumes_after_410(fake_apiserver):
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     configmaps = fake_apiserver.url + "/api/v1/configmaps"
     version = json.load(opener.open(configmaps))["metadata"]["resourceVersion"]
@@ -32,12 +32,12 @@ def test_a_stubborn_client(fake_apiserver):
 """
 
 
-def test_kubeconfig_of_the_environment_leads_to_the_server(fake_apiserver: FakeApiserver) -> None:
+def test_kubeconfig_is_set_in_the_environment(fake_apiserver: FakeApiserver) -> None:
     assert os.environ["KUBECONFIG"] == str(fake_apiserver.kubeconfig)
     assert fake_apiserver.url in fake_apiserver.kubeconfig.read_text()
 
 
-def test_a_rule_meets_its_request_and_the_trace_has_it(fake_apiserver: FakeApiserver) -> None:
+def test_a_rule_matches_its_request_and_the_trace_records_it(fake_apiserver: FakeApiserver) -> None:
     injected = fake_apiserver.inject({"reply": {"status": 503}}, when={"list": "next"}, name="flaky")
     assert [rule["name"] for rule in fake_apiserver.control.rules()] == ["flaky"]
     with pytest.raises(urllib.error.HTTPError) as refused:
@@ -63,7 +63,7 @@ def test_rules_can_be_removed(fake_apiserver: FakeApiserver) -> None:
     assert fake_apiserver.control.state()["rules"] == 0
 
 
-def test_a_mistake_in_a_rule_has_its_place(fake_apiserver: FakeApiserver) -> None:
+def test_a_mistake_in_a_rule_has_a_position(fake_apiserver: FakeApiserver) -> None:
     with pytest.raises(Refused, match="`do` has no key `explode`") as refused:
         fake_apiserver.inject({"explode": True}, when={"list": "next"})
     assert refused.value.status == 400
@@ -77,7 +77,7 @@ def test_no_client_is_no_verdict(fake_apiserver: FakeApiserver) -> None:
 
 def test_violations_fail_the_test_at_its_end(pytester: pytest.Pytester) -> None:
     pytester.makeconftest('pytest_plugins = ["fake_apiserver.pytest_plugin"]')
-    pytester.makepyfile(STUBBORN)
+    pytester.makepyfile(RESUMES_AFTER_410)
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["*Violations: a client violated the rules of LIST and WATCH:", "*INV-*"])
@@ -85,7 +85,7 @@ def test_violations_fail_the_test_at_its_end(pytester: pytest.Pytester) -> None:
 
 def test_violations_can_be_allowed(pytester: pytest.Pytester) -> None:
     pytester.makeconftest('pytest_plugins = ["fake_apiserver.pytest_plugin"]')
-    pytester.makepyfile(STUBBORN + "    fake_apiserver.allow_violations()\n")
+    pytester.makepyfile(RESUMES_AFTER_410 + "    fake_apiserver.allow_violations()\n")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
@@ -108,7 +108,7 @@ def test_arguments_reach_the_server(pytester: pytest.Pytester) -> None:
 
 @pytest.fixture
 def killed() -> Iterator[tuple[int, str]]:
-    """A test process that is killed while its server runs: the server's process and log."""
+    """Process id and URL of a server whose test process was killed."""
     script = """
         import os, signal
         from fake_apiserver import FakeApiserver
@@ -121,7 +121,7 @@ def killed() -> Iterator[tuple[int, str]]:
     yield int(pid), url
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for a process that is no child")
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfd_open to wait for a process that is not a child")
 def test_a_killed_test_leaves_no_server(killed: tuple[int, str]) -> None:
     import select
 
@@ -129,5 +129,5 @@ def test_a_killed_test_leaves_no_server(killed: tuple[int, str]) -> None:
         ended = os.pidfd_open(killed[0])
     except ProcessLookupError:
         return
-    assert select.select([ended], [], [], 60)[0], "the server still runs"
+    assert select.select([ended], [], [], 60)[0], "the server is still running"
     os.close(ended)

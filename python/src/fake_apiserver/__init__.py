@@ -1,6 +1,6 @@
-"""An in-memory Kubernetes apiserver for tests: start it, break LIST and WATCH on cue, read the verdict.
+"""An in-memory Kubernetes apiserver for tests: start it, inject faults into LIST and WATCH, read the verdict.
 
-It must not depend on pytest (that is `fake_apiserver.pytest_plugin`) nor on a Kubernetes client.
+It must not depend on pytest (see `fake_apiserver.pytest_plugin`) or on a Kubernetes client.
 """
 
 from fake_apiserver.control import Control, Refused

@@ -10,12 +10,12 @@ from typing import Any
 
 from fake_apiserver.operations import Json, Operations
 
-# A server on this machine is never behind a proxy, whatever HTTP_PROXY says.
+# The server is local: ignore HTTP_PROXY.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Refused(Exception):
-    """The control API rejected a request. `body` has the mistakes with their places."""
+    """The control API rejected a request. `body` has the mistakes with their positions."""
 
     def __init__(self, status: int, body: Json) -> None:
         hint = f" ({body['hint']})" if body.get("hint") else ""

@@ -1,4 +1,4 @@
-"""The pytest fixtures. It must not know how a server is started or judged."""
+"""The pytest fixtures. Starting and judging a server is in `fake_apiserver.server`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FAILED = pytest.StashKey[bool]()
 
 @pytest.fixture
 def fake_apiserver_arguments() -> Sequence[str]:
-    """Further arguments of `fake-apiserver serve`. Override it in a module or a conftest.py."""
+    """Additional arguments of `fake-apiserver serve`. Override it in a module or a conftest.py."""
     return ()
 
 
@@ -21,7 +21,7 @@ def fake_apiserver_arguments() -> Sequence[str]:
 def fake_apiserver(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, fake_apiserver_arguments: Sequence[str]
 ) -> Iterator[FakeApiserver]:
-    """A running server of this test, and `KUBECONFIG` for it. Violations by clients fail the test at its end."""
+    """The running server of this test; `KUBECONFIG` is set. Violations by clients fail the test at its end."""
     with FakeApiserver(fake_apiserver_arguments) as server:
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
         yield server
@@ -34,7 +34,7 @@ def fake_apiserver(
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Remembers whether the test itself failed: then the verdict is not what is asked about."""
+    """Records whether the test failed: violations are not checked then."""
     report = yield
     if report.when == "call":
         item.stash[_FAILED] = report.failed

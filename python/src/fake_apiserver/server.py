@@ -1,4 +1,4 @@
-"""The process: finds the binary, starts it, ends it with the test. It must not know pytest."""
+"""The process: finds the binary, starts it and stops it. Independent of pytest."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _EXPIRED = {"error": {"code": 410, "reason": "Expired", "message": "The resource
 
 @dataclass(frozen=True)
 class Injected:
-    """An added rule, or one without `when` that was carried out at once."""
+    """An added rule, or one without `when` whose actions ran immediately."""
 
     rule: int | None
-    """Number of the rule; None if it was carried out at once."""
+    """Number of the rule; None if its actions ran immediately."""
     next_record: int
-    """Number of the next record of the trace: `since` of a wait that must miss nothing."""
+    """Number of the next record of the trace: `since` of a wait that must not miss any."""
     streams: list[int] = field(default_factory=list)
-    """Open responses that it was carried out on."""
+    """Open responses that its actions ran on."""
 
 
 class Violations(AssertionError):
-    """A client broke an invariant of LIST and WATCH, or no client was there to be judged."""
+    """A client violated an invariant of LIST and WATCH, or no client listed or watched."""
 
     def __init__(self, message: str, verdict: Verdict) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class FakeApiserver:
     """The control API; the most common requests are methods of this class."""
 
     def __init__(self, arguments: Sequence[str] = (), *, binary: str | os.PathLike[str] | None = None) -> None:
-        """Starts `fake-apiserver serve` with further arguments."""
+        """Starts `fake-apiserver serve` with additional arguments."""
         command = [os.fspath(binary or find_binary()), "serve", "--announce", "json", "--exit-with-stdin"]
         self._violations_allowed = False
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
@@ -88,7 +88,7 @@ class FakeApiserver:
         for_: str | None = None,
         name: str | None = None,
     ) -> Injected:
-        """Adds a rule. Without `when` it is carried out at once, on every open watch that `from_` matches.
+        """Adds a rule. Without `when` its actions run immediately, on every open watch that `from_` matches.
 
         Example: `inject({"reply": {"status": 503}}, when={"list": "next"}, times=3)`
         """
@@ -108,7 +108,7 @@ class FakeApiserver:
         return self.control.wait_for({"since": since, **({"timeout": timeout} if timeout else {}), **condition})
 
     def requests(self, since: int = 0) -> list[Json]:
-        """Requests of clients so far, with `verb`, `path`, `query` and `user_agent`."""
+        """Returns the requests of clients so far, with `verb`, `path`, `query` and `user_agent`."""
         whats = [record["what"] for record in self.control.trace(since)]
         return [what["request"] for what in whats if isinstance(what, dict) and "request" in what]
 
@@ -117,11 +117,11 @@ class FakeApiserver:
         self.control.reset()
 
     def verdict(self) -> Verdict:
-        """The verdict on every client so far."""
+        """Returns the verdict on every client so far."""
         return self.control.verdict()
 
     def expect_no_violations(self, *, client_required: bool = True) -> None:
-        """Raises `Violations` if a client broke an invariant, or if none listed or watched."""
+        """Raises `Violations` if a client violated an invariant, or if none listed or watched."""
         verdict = self.verdict()
         if verdict["outcome"] == "nothing" and client_required:
             raise Violations("no client listed or watched: nothing was judged", verdict)
@@ -131,7 +131,7 @@ class FakeApiserver:
             raise Violations("\n".join(["a client violated the rules of LIST and WATCH:", *lines]), verdict)
 
     def allow_violations(self) -> None:
-        """The fixture does not fail this test for violations."""
+        """Keeps the fixture from failing this test for violations."""
         self._violations_allowed = True
 
     @property
@@ -140,12 +140,12 @@ class FakeApiserver:
         return self._violations_allowed
 
     def log(self) -> str:
-        """What the server logged: requests, responses, violations."""
+        """Returns the log of the server: requests, responses, violations."""
         self._log.seek(0)
         return self._log.read()
 
     def stop(self) -> None:
-        """Stops the server. May be called again."""
+        """Stops the server. Safe to call twice."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -160,11 +160,11 @@ class FakeApiserver:
 
 
 def find_binary() -> str:
-    """Path of the command: `FAKE_APISERVER_BIN`, that of this wheel, or the first on `PATH`."""
+    """Returns the path of the binary: `FAKE_APISERVER_BIN`, that of this wheel, or the first on `PATH`."""
     named = os.environ.get("FAKE_APISERVER_BIN")
     if named:
         return named
-    # A wheel's scripts are not always on PATH: `.venv/bin/pytest` does not put them there.
+    # The scripts of a wheel are not always on PATH, for instance with `.venv/bin/pytest`.
     found = shutil.which(_NAME, path=sysconfig.get_path("scripts")) or shutil.which(_NAME)
     if found is None:
         raise FileNotFoundError(f"{_NAME} is not on PATH; install a wheel with it, or set FAKE_APISERVER_BIN")

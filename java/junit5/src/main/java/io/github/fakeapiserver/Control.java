@@ -16,11 +16,11 @@ import java.util.List;
 
 /** The control API of a running server. A wait that times out throws {@link Refused} with status 504. */
 public final class Control extends Operations {
-    // A newer server may know more.
+    // A newer server may send more fields.
     static final ObjectMapper JSON =
             JsonMapper.builder().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES).build();
 
-    // A server on this machine is never behind a proxy.
+    // The server is local: no proxy.
     private final HttpClient client =
             HttpClient.newBuilder().proxy(HttpClient.Builder.NO_PROXY).version(HttpClient.Version.HTTP_1_1).build();
     private final String url;

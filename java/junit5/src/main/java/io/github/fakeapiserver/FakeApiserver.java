@@ -33,11 +33,11 @@ public final class FakeApiserver implements AutoCloseable {
         this.kubeconfig = Path.of(announced.path("kubeconfigs").path(0).asText());
     }
 
-    /** Starts {@code fake-apiserver serve} with further arguments: from PATH, or the binary that FAKE_APISERVER_BIN names. */
+    /** Starts {@code fake-apiserver serve} with additional arguments: the binary in FAKE_APISERVER_BIN, or from PATH. */
     public static FakeApiserver start(String... arguments) {
         String named = System.getenv("FAKE_APISERVER_BIN");
         String binary = named == null || named.isEmpty() ? "fake-apiserver" : named;
-        // Its standard input is closed when this process dies, and it ends with that.
+        // The server exits when its standard input is closed, also if this process is killed.
         List<String> command = new ArrayList<>(List.of(binary, "serve", "--announce", "json", "--exit-with-stdin"));
         command.addAll(List.of(arguments));
         try {
@@ -59,7 +59,7 @@ public final class FakeApiserver implements AutoCloseable {
         return url;
     }
 
-    /** Path of a kubeconfig that leads to the server. */
+    /** Path of a kubeconfig for the server. */
     public Path kubeconfig() {
         return kubeconfig;
     }
@@ -84,7 +84,7 @@ public final class FakeApiserver implements AutoCloseable {
         return control.waitFor("{" + condition + "}");
     }
 
-    /** As {@link #await(String)}, from a record of the trace on. */
+    /** As {@link #await(String)}, starting at a record of the trace. */
     public Control.Found await(String condition, long since) {
         return await(condition + ", since: " + since);
     }
@@ -94,7 +94,7 @@ public final class FakeApiserver implements AutoCloseable {
         control.reset();
     }
 
-    /** Throws if a client broke an invariant of LIST and WATCH, or if none listed or watched. */
+    /** Throws if a client violated an invariant of LIST and WATCH, or if none listed or watched. */
     public void expectNoViolations() {
         Control.Verdict verdict = control.verdict();
         if (verdict.outcome().equals("nothing")) {
@@ -108,7 +108,7 @@ public final class FakeApiserver implements AutoCloseable {
         violationsAllowed = true;
     }
 
-    /** What the server logged: requests, responses, violations. */
+    /** Log of the server: requests, responses, violations. */
     public String log() {
         try {
             return Files.readString(log);
@@ -117,8 +117,8 @@ public final class FakeApiserver implements AutoCloseable {
         }
     }
 
-    /** The verdict that ends a test: no client is no reason to fail. */
-    void conclude() {
+    /** Throws if a client violated an invariant; passes if none listed or watched. */
+    void checkAtEnd() {
         if (!violationsAllowed) {
             expectNoViolations(control.verdict());
         }

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 import org.junit.platform.commons.support.AnnotationSupport;
 
-/** Gives tests their server. {@link WithFakeApiserver} registers it. */
+/** Resolves the {@link FakeApiserver} parameters of tests. Registered by {@link WithFakeApiserver}. */
 public final class FakeApiserverExtension implements ParameterResolver, AfterEachCallback {
     private static final Namespace NAMESPACE = Namespace.create(FakeApiserverExtension.class);
 
@@ -18,7 +18,7 @@ public final class FakeApiserverExtension implements ParameterResolver, AfterEac
 
     @Override
     public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
-        // @BeforeEach and the test itself share one server.
+        // @BeforeEach and the test share one server.
         return context.getStore(NAMESPACE)
                 .getOrComputeIfAbsent("server", key -> FakeApiserver.start(arguments(context)), FakeApiserver.class);
     }
@@ -33,7 +33,7 @@ public final class FakeApiserverExtension implements ParameterResolver, AfterEac
             if (context.getExecutionException().isPresent()) {
                 context.publishReportEntry("fake-apiserver", server.log());
             } else {
-                server.conclude();
+                server.checkAtEnd();
             }
         }
     }

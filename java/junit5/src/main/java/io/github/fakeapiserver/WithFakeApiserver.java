@@ -6,11 +6,11 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** Each test that has a parameter {@link FakeApiserver} gets a server of its own, and fails if a client violated an invariant. */
+/** Each test with a {@link FakeApiserver} parameter has its own server, and fails if a client violated an invariant. */
 @Target({ElementType.TYPE, ElementType.METHOD})
 @Retention(RetentionPolicy.RUNTIME)
 @ExtendWith(FakeApiserverExtension.class)
 public @interface WithFakeApiserver {
-    /** Further arguments of {@code fake-apiserver serve}, such as {@code --crd}. */
+    /** Additional arguments of {@code fake-apiserver serve}, such as {@code --crd}. */
     String[] value() default {};
 }

@@ -27,7 +27,7 @@ class FakeApiserverTest {
     }
 
     @Test
-    void aRuleMeetsItsRequest(FakeApiserver server) throws IOException {
+    void aRuleMatchesItsRequest(FakeApiserver server) throws IOException {
         assertTrue(Files.readString(server.kubeconfig()).contains(server.url()));
         Control.Injected added = server.inject("{name: flaky, when: {list: next}, do: {reply: {status: 503}}}");
         assertEquals("flaky", server.control().rules().get(0).name());
@@ -52,7 +52,7 @@ class FakeApiserverTest {
     }
 
     @Test
-    void aMistakeInARuleIsNamed(FakeApiserver server) {
+    void aMistakeInARuleIsReported(FakeApiserver server) {
         Refused refused = assertThrows(Refused.class, () -> server.inject("{do: {explode: true}}"));
         assertEquals(400, refused.status());
         assertTrue(refused.getMessage().contains("no key `explode`"), refused.getMessage());
@@ -67,14 +67,14 @@ class FakeApiserverTest {
 
     @Test
     void violationsFailTheTestAtItsEnd() {
-        Events tests = EngineTestKit.engine("junit-jupiter").selectors(selectClass(Stubborn.class)).execute().testEvents();
+        Events tests = EngineTestKit.engine("junit-jupiter").selectors(selectClass(ResumesAfter410.class)).execute().testEvents();
         tests.assertStatistics(counts -> counts.started(2).succeeded(1).failed(1));
         assertTrue(tests.failed().list().get(0).toString().contains("INV-04"), tests.failed().list()::toString);
     }
 
-    /** A client that resumes from a version that expired. Run by the test above only. */
+    /** A client that resumes from an expired version. Run only by the test above. */
     @WithFakeApiserver
-    static class Stubborn {
+    static class ResumesAfter410 {
         @Test
         void fails(FakeApiserver server) throws IOException {
             violate(server);
