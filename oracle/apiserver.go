@@ -1,7 +1,7 @@
 package main
 
-// kube-apiserver in this process, as its own command would start it, but with
-// the flags chosen here and a Run that can be ended and begun again.
+// kube-apiserver in this process, started as by its own command, but with
+// other flags, and restartable.
 
 import (
 	"context"
@@ -27,8 +27,8 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// peerFeature makes kube-apiservers know of each other, by default from 1.36 on.
-// Its constant changed packages between the versions we build.
+// peerFeature lets kube-apiservers discover each other, by default since 1.36.
+// Its constant is in different packages in the supported versions.
 const peerFeature = "UnknownVersionInteroperabilityProxy"
 
 type apiServer struct {
@@ -41,8 +41,8 @@ type apiServer struct {
 	client   *http.Client
 
 	cancel context.CancelFunc
-	done   chan error // of the run that is going on
-	died   chan error // a run that ended without being asked to
+	done   chan error // result of the current run
+	died   chan error // error of a run that ended without Stop
 	logged bool
 }
 
@@ -63,12 +63,12 @@ func newAPIServer(s settings, creds credentials, store *store) *apiServer {
 	}
 	if s.quietStore {
 		args = append(args, "--endpoint-reconciler-type=none")
-		// The lease that names this server is written once, and not renewed every
-		// 10 s. Switching the feature off would change what discovery answers.
+		// The identity lease is written once, and not renewed every 10 s. Disabling
+		// the feature would change the responses of discovery.
 		controlplaneapiserver.IdentityLeaseDurationSeconds = int(year.Seconds())
 		controlplaneapiserver.IdentityLeaseRenewIntervalPeriod = year
 	}
-	// What the caller gives comes last, and therefore wins.
+	// The caller's flags are last, and override the others.
 	args = append(args, s.apiserverArgs...)
 
 	return &apiServer{
@@ -88,7 +88,7 @@ func newAPIServer(s settings, creds credentials, store *store) *apiServer {
 	}
 }
 
-// Start returns when /readyz says ok.
+// Start returns when /readyz returns ok.
 func (a *apiServer) Start() error {
 	completed, err := a.options()
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *apiServer) Start() error {
 		err := a.run(ctx, completed)
 		if ctx.Err() == nil {
 			if err == nil {
-				err = errors.New("no error given")
+				err = errors.New("exited without an error")
 			}
 			a.died <- err
 		}
@@ -124,23 +124,23 @@ func (a *apiServer) Start() error {
 	}
 }
 
-// settle waits for the last write that kube-apiserver makes of itself.
+// settle waits for the last write of kube-apiserver itself.
 func (a *apiServer) settle() error {
 	peers := utilfeature.DefaultFeatureGate.Enabled(peerFeature)
 	if !a.settings.quietStore || !peers {
 		return nil
 	}
-	return a.store.ForgetPeerLease(context.Background())
+	return a.store.RemovePeerLease(context.Background())
 }
 
-// run is app.Run, with one setting that no flag reaches.
+// run is app.Run, with one setting that has no flag.
 func (a *apiServer) run(ctx context.Context, completed options.CompletedOptions) error {
 	config, err := app.NewConfig(completed)
 	if err != nil {
 		return err
 	}
 	if a.settings.quietStore {
-		// Another lease that would be written every 10 s.
+		// Otherwise this lease is written every 10 s.
 		config.KubeAPIs.ControlPlane.Extra.PeerEndpointReconcileInterval = year
 	}
 	completedConfig, err := config.Complete()
@@ -168,8 +168,8 @@ func (a *apiServer) Stop() error {
 	}
 }
 
-// Restart ends kube-apiserver and starts it again on the same port and store:
-// every watch cache begins anew at the current revision.
+// Restart stops kube-apiserver and starts it again on the same port and store:
+// all watch caches are rebuilt at the current revision.
 func (a *apiServer) Restart() error {
 	if err := a.Stop(); err != nil {
 		return fmt.Errorf("stop: %w", err)
@@ -196,9 +196,8 @@ func (a *apiServer) Version() (string, error) {
 	return version.GitVersion, nil
 }
 
-// options follows NewAPIServerCommand of k8s.io/kubernetes/cmd/kube-apiserver/app,
-// which cannot be used as it is: it may be called once only, since it installs
-// the process's signal handler.
+// options is based on NewAPIServerCommand of k8s.io/kubernetes/cmd/kube-apiserver/app,
+// which can be called only once, because it installs the signal handler.
 func (a *apiServer) options() (options.CompletedOptions, error) {
 	var none options.CompletedOptions
 	run := options.NewServerRunOptions()

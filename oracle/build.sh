@@ -2,8 +2,8 @@
 # Builds bin/oracle-<minor> from a module file: `./build.sh` for the newest
 # version (go.mod), `./build.sh 1.33` for versions/1.33/go.mod.
 #
-# Without the -X lines /version would say v0.0.0-master; they repeat what the
-# released binary says, except for the commit and the date, which we do not know.
+# Without the -X flags /version returns v0.0.0-master. They set the values of the
+# released binary, except for the commit and the date, which are unknown.
 set -eu
 cd "$(dirname "$0")"
 file=go.mod

@@ -1,7 +1,7 @@
 package main
 
-// Everything secret the oracle needs, made new in its own folder: a CA, a
-// serving certificate for loopback, a service-account key and the token file.
+// Generates the credentials of the oracle in a folder: a CA, a serving
+// certificate for loopback, a service-account key and the token file.
 
 import (
 	"crypto/ecdsa"

@@ -1,10 +1,10 @@
-// Command oracle starts a real kube-apiserver on loopback, so that the fake can
-// be asked the same questions as the real thing.
+// Command oracle starts a real kube-apiserver on loopback, to compare the fake
+// with it.
 //
-// One process holds etcd (embedded) and kube-apiserver, and no other component
-// of a cluster: no controllers, no scheduler, no kubelet. Nothing but the probes
-// writes to the store once it is ready, which is what makes two runs comparable.
-// It knows nothing about probes: those are data, played by the `fidelity` crate.
+// One process runs etcd (embedded) and kube-apiserver, and no other component
+// of a cluster: no controllers, no scheduler, no kubelet. When it is ready, only
+// the probes write to the store, so that two runs are comparable. The crate
+// `fidelity` plays the probes.
 package main
 
 import (
@@ -30,8 +30,8 @@ const (
 	limitedToken = "oracle-limited-token"
 )
 
-// ready is the one line printed on stdout. Its field names are a contract with
-// the programs that start the oracle; add to it, never rename.
+// ready is the line printed on stdout. Programs that start the oracle parse it:
+// fields may be added, and must not be renamed.
 type ready struct {
 	URL          string `json:"url"`
 	Token        string `json:"token"`
@@ -64,14 +64,14 @@ func main() {
 
 func parseSettings() settings {
 	var s settings
-	flag.StringVar(&s.dataDir, "data-dir", "", "folder for etcd's data, certificates and keys; a temporary one, removed at the end, when empty")
-	flag.IntVar(&s.apiPort, "api-port", 0, "loopback port of kube-apiserver; 0 picks a free one")
-	flag.IntVar(&s.etcdPort, "etcd-port", 0, "loopback port of etcd; 0 picks a free one")
-	flag.IntVar(&s.controlPort, "control-port", 0, "loopback port of the control endpoint; 0 picks a free one")
-	flag.DurationVar(&s.progressNotify, "etcd-progress-notify", 0, "etcd's watch progress notify interval; 0 keeps etcd's default, kubeadm sets 5s")
-	flag.BoolVar(&s.quietStore, "quiet-store", true, "keep kube-apiserver from writing to the store by itself (no endpoint reconciler, no renewal of the identity lease)")
-	flag.BoolVar(&s.untilStdinEOF, "until-stdin-eof", false, "stop when stdin reaches its end, as well as on SIGTERM")
-	flag.DurationVar(&s.readyTimeout, "ready-timeout", 2*time.Minute, "give up when kube-apiserver is not ready by then")
+	flag.StringVar(&s.dataDir, "data-dir", "", "folder for etcd's data, certificates and keys; empty: a temporary folder, removed at exit")
+	flag.IntVar(&s.apiPort, "api-port", 0, "loopback port of kube-apiserver; 0: a free port")
+	flag.IntVar(&s.etcdPort, "etcd-port", 0, "loopback port of etcd; 0: a free port")
+	flag.IntVar(&s.controlPort, "control-port", 0, "loopback port of the control endpoint; 0: a free port")
+	flag.DurationVar(&s.progressNotify, "etcd-progress-notify", 0, "etcd's watch progress notify interval; 0: etcd's default; kubeadm sets 5s")
+	flag.BoolVar(&s.quietStore, "quiet-store", true, "disable writes of kube-apiserver itself (no endpoint reconciler, no renewal of the identity lease)")
+	flag.BoolVar(&s.untilStdinEOF, "until-stdin-eof", false, "also stop at the end of stdin")
+	flag.DurationVar(&s.readyTimeout, "ready-timeout", 2*time.Minute, "time limit for kube-apiserver to become ready")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: oracle [flags] [-- kube-apiserver flags]\n\n")
 		flag.PrintDefaults()
@@ -161,8 +161,8 @@ func run() error {
 	}
 }
 
-// fillPorts replaces zeros by free loopback ports. All are held open until the
-// last is found, so no two are equal.
+// fillPorts replaces zeros with free loopback ports. All are kept open until the
+// last one is found, so that they are distinct.
 func fillPorts(ports ...*int) error {
 	var held []net.Listener
 	defer func() {
@@ -235,6 +235,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
-		return errors.New("the caller went away before the compaction had settled")
+		return errors.New("the request was cancelled before the watch cache handled the compaction")
 	}
 }

@@ -1,7 +1,7 @@
 package main
 
-// The embedded etcd, and the two things only etcd can do for a probe: say its
-// revision, and compact.
+// The embedded etcd, and the two operations that probes need from it: reading
+// the revision, and compaction.
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// compactRevKey is where every kube-apiserver writes the revision it compacted
-// (k8s.io/apiserver, storage/etcd3/compact.go). From 1.34 on the watch cache
-// drops its snapshots by this key and not by etcd's own compaction, so a
-// compaction that leaves the key alone would be seen by half of the readers.
+// compactRevKey is the key of the revision that kube-apiservers compacted
+// (k8s.io/apiserver, storage/etcd3/compact.go). Since 1.34 the watch cache drops
+// its snapshots by this key and not by etcd's own compaction, so both are
+// needed.
 const compactRevKey = "compact_rev_key"
 
-// settleTime is how long a compaction may stay unseen by the watch cache, which
-// looks every 15 s (storage/cacher/compactor.go, compactorPollPeriod).
+// settleTime is the time until the watch cache has handled a compaction: it
+// polls every 15 s (storage/cacher/compactor.go, compactorPollPeriod).
 const settleTime = 16 * time.Second
 
 type store struct {
@@ -42,7 +42,7 @@ func startStore(s settings) (*store, error) {
 
 	config := embed.NewConfig()
 	config.Dir = filepath.Join(s.dataDir, "etcd")
-	config.LogLevel = "fatal" // at "error" etcd reports its own orderly end as a failure
+	config.LogLevel = "fatal" // at "error" etcd logs its own shutdown as a failure
 	config.UnsafeNoFsync = true
 	config.ListenClientUrls = []url.URL{clientURL}
 	config.AdvertiseClientUrls = []url.URL{clientURL}
@@ -71,8 +71,8 @@ func startStore(s settings) (*store, error) {
 	return &store{URL: clientURL.String(), etcd: etcd, client: client}, nil
 }
 
-// setProgressNotify writes the one field whose name changed between the etcd of
-// Kubernetes 1.33 (3.5) and later ones (3.6).
+// setProgressNotify sets the field whose name differs between etcd 3.5 of
+// Kubernetes 1.33 and etcd 3.6 of later versions.
 func setProgressNotify(config *embed.Config, interval time.Duration) {
 	if interval == 0 {
 		return
@@ -91,8 +91,8 @@ func (s *store) Close() {
 	s.etcd.Close()
 }
 
-// Revision returns the current revision and the last one compacted through us
-// or through a kube-apiserver.
+// Revision returns the current revision, and the last one compacted by the
+// oracle or by a kube-apiserver.
 func (s *store) Revision(ctx context.Context) (revision, compacted int64, err error) {
 	response, err := s.client.Get(ctx, compactRevKey)
 	if err != nil {
@@ -104,9 +104,9 @@ func (s *store) Revision(ctx context.Context) (revision, compacted int64, err er
 	return response.Header.Revision, compacted, err
 }
 
-// Compact compacts at a revision, or at the current one when it is 0, and waits
-// until the old versions are physically gone. Reads at that revision still work;
-// reads before it do not.
+// Compact compacts at a revision (0: the current one), and waits until the old
+// revisions are physically removed. Reads at that revision still work, older
+// ones fail.
 func (s *store) Compact(ctx context.Context, revision int64) (int64, error) {
 	if revision == 0 {
 		current, _, err := s.Revision(ctx)
@@ -122,10 +122,10 @@ func (s *store) Compact(ctx context.Context, revision int64) (int64, error) {
 	return revision, err
 }
 
-// ForgetPeerLease removes the key under which a kube-apiserver (1.36 on) tells
-// its peers where it is. It hangs on an etcd lease of 15 s that nobody renews in
-// a quiet store, so it would vanish by itself in the middle of some probe.
-func (s *store) ForgetPeerLease(ctx context.Context) error {
+// RemovePeerLease removes the key with which a kube-apiserver (since 1.36)
+// publishes its address to its peers. Its etcd lease of 15 s is not renewed with
+// a quiet store, so it would expire during a probe.
+func (s *store) RemovePeerLease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {

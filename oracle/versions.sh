@@ -2,10 +2,10 @@
 # Writes the module file for one Kubernetes version: `./versions.sh 1.36.3 go.mod`
 # for the newest, `./versions.sh 1.33.13 versions/1.33/go.mod` for another.
 #
-# k8s.io/kubernetes replaces its staging modules by folders of its own tree, and
-# replacements do not carry over to whoever depends on it. So each of them is
-# replaced here by the published module of the same version. etcd's server is
-# taken at the version that kubernetes itself asks for.
+# k8s.io/kubernetes replaces its staging modules with folders of its tree,
+# and replacements do not apply to modules that depend on it. So each of them is
+# replaced here with the published module of the same version. etcd's server has
+# the version that Kubernetes requires.
 set -eu
 cd "$(dirname "$0")"
 version=$1
@@ -18,7 +18,7 @@ theirs=$(go mod download -json "k8s.io/kubernetes@v$version" | sed -n 's/.*"GoMo
 	echo
 	sed -n '/^go /p' "$theirs"
 	echo
-	# The defaults of Go's runtime behaviour are part of what the real binary does.
+	# The released binary has these godebug settings, too.
 	sed -n '/^godebug /p' "$theirs"
 	echo
 	echo "require ("

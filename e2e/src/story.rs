@@ -152,7 +152,7 @@ pub fn page() -> Result<String, String> {
          The commands of `oracle/kubectl` were run against a real kube-apiserver 1.36, and their output was recorded.\n\
          `cargo test -p e2e` runs them against `fake-apiserver serve` and compares line by line, without times,\n\
          uids, addresses and column widths.\n\n\
-         | chapter | commands | printed otherwise | what it is about |\n|---|---|---|---|\n",
+         | chapter | commands | with differences | topic |\n|---|---|---|---|\n",
     );
     let (mut commands, mut otherwise) = (0, 0);
     for chapter in &chapters {
@@ -171,7 +171,7 @@ pub fn page() -> Result<String, String> {
             chapter.title
         );
     }
-    let _infallible = writeln!(page, "| | {commands} | {otherwise} | |\n\nPrinted otherwise:\n");
+    let _infallible = writeln!(page, "| | {commands} | {otherwise} | |\n\nDifferences:\n");
     let mut reasons = std::collections::BTreeMap::<&str, Vec<&str>>::new();
     for difference in chapters.iter().flat_map(|chapter| &chapter.differences) {
         let commands = difference.commands.iter().map(String::as_str);

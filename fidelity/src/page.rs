@@ -36,7 +36,7 @@ pub fn numbers(outcomes: &[Outcome]) -> BTreeMap<&'static str, Numbers> {
 /// Returns the page.
 pub fn write(outcomes: &[Outcome]) -> String {
     let mut page = String::from(
-        "# How near the fake is to a real server\n\n\
+        "# Fidelity: the fake compared with a real server\n\n\
          <!-- Written by `cargo xtask fidelity --write-docs`; a test compares it with what the fake does. -->\n\n\
          The probes of `oracle/probes` were played against real kube-apiservers; their responses are in\n\
          `oracle/recordings`. This page compares the responses of the fake with them: status line, headers, every\n\

@@ -131,6 +131,7 @@ pub async fn replay(files: &Files, versions: &[&str], only: &[String]) -> Result
         for probe in chosen {
             let file = files.recordings(name).join(format!("{}.txt", probe.id));
             let recorded = std::fs::read_to_string(&file).map_err(|why| Error::file(&file, &why))?;
+            let recorded = with_title(&recorded, &probe.title);
             let entry = accepted.iter().find(|entry| entry.is_about(&probe.id, name));
             let played = if entry.is_some_and(|entry| !entry.played) {
                 "# not played\n".to_owned()
@@ -166,4 +167,26 @@ pub async fn replay(files: &Files, versions: &[&str], only: &[String]) -> Result
         }
     }
     Ok(outcomes)
+}
+
+/// Replaces the title of a transcript, its first line. A recording has the title that the probe had when it was recorded: the
+/// title is not compared.
+fn with_title(transcript: &str, title: &str) -> String {
+    match transcript.split_once('\n') {
+        Some((first, rest)) if first.starts_with("# ") => format!("# {title}\n{rest}"),
+        Some(_) | None => transcript.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_not_compared() {
+        let recorded = "# As recorded\n# {t} is a token\n\n> GET /\n";
+        let expected = "# Reworded\n# {t} is a token\n\n> GET /\n";
+        assert_eq!(with_title(recorded, "Reworded"), expected);
+        assert_eq!(with_title("> GET /\n", "Reworded"), "> GET /\n");
+    }
 }

@@ -1,10 +1,10 @@
-// Command types prints the Go structs behind the kinds that the fake serves, one
-// line a struct and one a field. What a server does with a body depends on them
-// (the order of keys, what is left out when empty, the Go name of a type in a
-// refusal), and the OpenAPI documents do not say it.
+// Command types prints the Go structs of the kinds that the fake serves, one line
+// per struct and per field. They determine how a server encodes and validates a
+// body (order of keys, omitempty, Go type names in errors), and the OpenAPI
+// documents do not contain this.
 //
-// It knows nothing about the fake. The format is told in
-// crates/builtin-kinds/src/types.rs, which reads it:
+// It is independent of the fake. crates/builtin-kinds/src/types.rs describes the
+// format, and reads it:
 //
 //	go run ./types > ../crates/builtin-kinds/data/types.txt
 package main
@@ -27,7 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/generated/openapi"
 )
 
-// groupVersions are the ones that a stock server has in a stable version.
+// groupVersions are the stable ones of a server with default settings.
 var groupVersions = []schema.GroupVersion{
 	{Group: "", Version: "v1"},
 	{Group: "admissionregistration.k8s.io", Version: "v1"},
@@ -53,7 +53,7 @@ var groupVersions = []schema.GroupVersion{
 	{Group: "storage.k8s.io", Version: "v1"},
 }
 
-// opaque are the types that read and write their JSON themselves.
+// opaque are the types with custom JSON encoding.
 var opaque = map[string]string{
 	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":                                "time",
 	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime":                           "microtime",
@@ -121,7 +121,7 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// isObject says whether the type is a kind that is stored, not a list, options or a request.
+// isObject returns true for kinds that are stored: no lists, options or requests.
 func isObject(t reflect.Type) bool {
 	if _, ok := reflect.New(t).Interface().(runtime.Object); !ok {
 		return false
@@ -133,7 +133,7 @@ func isObject(t reflect.Type) bool {
 	return ok && meta.Anonymous
 }
 
-// name of a struct, which is printed then: its package's last two elements, and its own.
+// name returns the last two elements of the package, and the name of the struct, and queues the struct for printing.
 func (p *printer) name(t reflect.Type) string {
 	path := strings.Split(t.PkgPath(), "/")
 	name := strings.Join(path[len(path)-2:], "/") + "." + t.Name()
@@ -152,7 +152,8 @@ func (p *printer) schema(t reflect.Type) spec.Schema {
 	return p.definitions[model].Schema
 }
 
-// fields of a struct, and of those it embeds, which are messages of their own in protobuf: `within` is their numbers.
+// fields prints the fields of a struct and of embedded structs. Embedded structs are separate messages in protobuf: `within` is
+// the path of their numbers.
 func (p *printer) fields(out io.Writer, t reflect.Type, s spec.Schema, within string) {
 	for i := 0; i < t.NumField(); i++ {
 		field := t.Field(i)
@@ -163,7 +164,7 @@ func (p *printer) fields(out io.Writer, t reflect.Type, s spec.Schema, within st
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()
 			}
-			// What an embedded struct without a number holds is in no message: kind and apiVersion.
+			// Fields of an embedded struct without a number are not in protobuf: kind and apiVersion.
 			inside := noMessage
 			if number := number(field); number != "" {
 				inside = within + number + "."
@@ -191,10 +192,10 @@ func (p *printer) fields(out io.Writer, t reflect.Type, s spec.Schema, within st
 	}
 }
 
-// noMessage stands for the numbers of what protobuf does not have.
+// noMessage is the path of fields that are not in protobuf.
 const noMessage = "none"
 
-// number of a field in protobuf, if it has one.
+// number returns the protobuf number of a field, or an empty string.
 func number(field reflect.StructField) string {
 	parts := strings.Split(field.Tag.Get("protobuf"), ",")
 	if len(parts) < 2 {
@@ -203,8 +204,8 @@ func number(field reflect.StructField) string {
 	return parts[1]
 }
 
-// shape of a type: a scalar, *T, []T, {}T for maps of strings, or the name of a struct; behind its own
-// Go name and = if it has one.
+// shape returns the notation of a type: a scalar, *T, []T, {}T for maps of strings, or the name of a struct; for named types,
+// prefixed with the Go name and =.
 func (p *printer) shape(t reflect.Type) string {
 	if t.PkgPath() != "" {
 		if word, ok := opaque[t.PkgPath()+"."+t.Name()]; ok {

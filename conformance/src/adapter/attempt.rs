@@ -68,7 +68,7 @@ pub struct Plan {
 pub struct Test {
     /// The scenario.
     pub scenario: SharedScenario,
-    /// How long our watcher takes because of its own delays; other clients get more time. Zero: unknown.
+    /// How long our watcher takes because of its delays; other clients get more time. Zero: unknown.
     pub reference: Duration,
 }
 

@@ -45,7 +45,7 @@ pub enum TimeoutCheck {
 impl Timeouts {
     /// Returns the timeouts for a scenario.
     ///
-    /// `reference` is how long our watcher takes because of its own delays (zero: unknown); delays of other clients are longer
+    /// `reference` is how long our watcher takes because of its delays (zero: unknown); delays of other clients are longer
     /// by a bounded factor. `timeout` is added to the time that the steps take and allow. `idle` is the longest pause of a
     /// working client; it is extended to the duration of the script, of our watcher and of the longest `within`. A client that
     /// hangs in the first third of `timeout` is detected before the limit.

@@ -1,4 +1,4 @@
-# Who may do what: accounts, roles, questions, tokens, certificates
+# Access: accounts, roles, auth can-i, tokens, certificates
 kubectl create serviceaccount robot
 kubectl create serviceaccount robot
 kubectl get serviceaccounts
@@ -28,7 +28,7 @@ kubectl describe clusterrolebinding nodes
 kubectl set subject rolebinding readers --user=joe
 kubectl patch rolebinding readers -p '{"roleRef":{"name":"other"}}'
 kubectl create -f wrong.yaml
-# Who am I
+# auth whoami
 kubectl auth whoami
 kubectl auth whoami -o yaml
 kubectl auth can-i create pods
@@ -41,7 +41,7 @@ kubectl auth can-i get /metrics --as=bob
 kubectl auth can-i nosuch nosuch
 kubectl auth can-i --list
 kubectl auth can-i --list --as=bob
-# Without rights
+# Without permissions
 kubectl --token oracle-limited-token auth whoami
 kubectl --token oracle-limited-token auth can-i create pods
 kubectl --token oracle-limited-token auth can-i --list
@@ -80,7 +80,7 @@ kubectl certificate deny nosuch
 kubectl describe csr jane
 kubectl delete csr jane
 kubectl get csr
-# The end
+# Deletion
 kubectl delete role,rolebinding --all
 kubectl delete clusterrole,clusterrolebinding nodes
 kubectl get roles,rolebindings

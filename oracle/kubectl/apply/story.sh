@@ -1,4 +1,4 @@
-# Manifests: apply, diff, edit and replace, from the client's side and the server's
+# Manifests: client-side and server-side apply, diff, edit, replace
 kubectl apply -f ../account.yaml
 kubectl apply --dry-run=client -f app.yaml
 kubectl apply --dry-run=server -f app.yaml

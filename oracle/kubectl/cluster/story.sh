@@ -1,4 +1,4 @@
-# What a cluster has of its own
+# Built-in objects of a cluster
 kubectl get componentstatuses
 kubectl get apiservices
 kubectl get flowschemas

@@ -45,7 +45,7 @@ kubectl get -k overlay
 kubectl get deployments,configmaps -l team=a -o name
 kubectl delete -k overlay
 kubectl get -k overlay
-# The end
+# Deletion
 kubectl delete configmap,secret literals typed
 kubectl delete configmaps --field-selector=metadata.name=env
 kubectl delete configmaps --all

@@ -1,4 +1,4 @@
-# Kinds of one's own: a definition, its objects, and what it refuses
+# Custom resources: a definition, its objects, and invalid objects
 kubectl apply -f widgets.yaml
 kubectl wait crd/widgets.example.com --for=condition=Established --timeout=10s
 kubectl get crd
@@ -35,7 +35,7 @@ kubectl replace --force -f widget.yaml
 kubectl label widget lamp t=1
 kubectl annotate widget lamp note=x
 KUBE_EDITOR='sed -i s/size:.3/size:\ 4/' kubectl edit widget lamp
-# Refused
+# Invalid objects
 kubectl patch widget lamp --type=merge -p '{"spec":{"size":11}}'
 kubectl patch widget lamp --type=merge -p '{"spec":{"color":"blue"}}'
 kubectl patch widget lamp --type=merge -p '{"spec":{"size":"x"}}'
@@ -80,14 +80,14 @@ kubectl get things.v1.example.com one -o yaml
 kubectl describe thing one
 kubectl scale thing one --replicas=1
 kubectl patch thing one --subresource=status --type=merge -p '{}'
-# Definitions that are refused
+# Invalid definitions
 kubectl create -f wrong.yaml
 kubectl patch crd widgets.example.com --type=json -p '[{"op":"replace","path":"/spec/scope","value":"Cluster"}]'
 kubectl patch crd widgets.example.com --type=json -p '[{"op":"replace","path":"/spec/versions/0/storage","value":false}]'
 kubectl patch crd widgets.example.com --type=json -p '[{"op":"replace","path":"/spec/names/plural","value":"other"}]'
 kubectl patch crd widgets.example.com --type=json -p '[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/new","value":{"type":"string"}}]'
 kubectl delete crd nosuch.example.com
-# The end
+# Deletion
 kubectl delete widget lamp
 kubectl get widgets
 kubectl delete -f widgets.yaml --wait=false

@@ -1,4 +1,4 @@
-# Events, as controllers write them
+# Events as controllers write them
 kubectl create configmap about --from-literal=a=b
 kubectl create -f events.yaml
 kubectl events

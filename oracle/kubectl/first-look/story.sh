@@ -1,4 +1,4 @@
-# What is there: versions, kinds, explanations
+# Versions, API resources, explain
 kubectl version
 kubectl api-versions
 kubectl api-resources
@@ -21,7 +21,7 @@ kubectl get pods -A
 kubectl get services -A
 kubectl get all -A
 kubectl get events -A
-# Explanations
+# explain
 kubectl explain pods
 kubectl explain pod.spec.containers.ports
 kubectl explain pod.spec.containers.livenessProbe.httpGet
@@ -38,7 +38,7 @@ kubectl explain configmap --output=plaintext-openapiv2
 kubectl explain nosuch
 kubectl explain pod.nosuch
 kubectl explain pod.spec.nosuch
-# Asking the wrong thing
+# Errors
 kubectl get nosuch
 kubectl get pods.nosuch.example
 kubectl get pods.v2

@@ -1,4 +1,4 @@
-# What people get wrong, and what they are told
+# Common mistakes and their errors
 kubectl apply -f ../account.yaml
 kubectl create namespace team
 kubectl create namespace team

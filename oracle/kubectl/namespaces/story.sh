@@ -1,4 +1,4 @@
-# Namespaces, and what goes with them
+# Namespaces and the deletion of their contents
 kubectl create namespace team
 kubectl create namespace team --dry-run=server -o yaml
 kubectl get namespace team -o yaml

@@ -30,7 +30,7 @@ kubectl get service inside -o wide
 kubectl patch service inside --type=merge -p '{"spec":{"type":"ClusterIP","ports":[{"name":"80-8080","port":80,"targetPort":8080}]}}'
 kubectl patch service door --dry-run=server --type=json -p '[{"op":"replace","path":"/spec/ports/0/nodePort","value":80}]'
 kubectl delete service kubernetes --dry-run=server
-# Exposing what runs
+# expose
 kubectl create deployment web --image=nginx --port=80
 kubectl expose deployment web
 kubectl expose deployment web --port=81 --target-port=8080 --name=web81 --type=NodePort
@@ -70,7 +70,7 @@ kubectl get networkpolicy some -o yaml
 kubectl get ipaddresses -o name
 kubectl get servicecidrs
 kubectl describe servicecidr kubernetes
-# The end
+# Deletion
 kubectl delete service inside door
 kubectl delete services --all
 kubectl delete ingress,networkpolicy --all

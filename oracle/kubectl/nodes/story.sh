@@ -1,4 +1,4 @@
-# Nodes: what they report, cordon, drain, taint
+# Nodes: status, cordon, drain, taint
 kubectl apply -f ../account.yaml
 kubectl create -f nodes.yaml
 kubectl get nodes
@@ -48,7 +48,7 @@ kubectl delete pdb --all
 kubectl drain n2 --force --grace-period=0
 kubectl uncordon n1 n2
 kubectl top nodes
-# What a node reports
+# Status of a node
 kubectl create -f lease.yaml
 kubectl get leases -n kube-node-lease
 kubectl describe lease n1 -n kube-node-lease

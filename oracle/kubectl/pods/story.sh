@@ -1,4 +1,4 @@
-# Pods: run, look at from all sides, wait for, delete
+# Pods: run, get, describe, wait, delete
 kubectl run early --image=nginx
 kubectl delete pod early --force --ignore-not-found > /dev/null 2>&1
 kubectl apply -f ../account.yaml
@@ -19,7 +19,7 @@ kubectl describe pod full
 kubectl describe pod once
 kubectl describe pods -l app=web
 kubectl describe pod nosuch
-# A kubelet reports
+# Status, as written by a kubelet
 kubectl patch pod full --subresource=status --type=merge --patch-file status.yaml
 kubectl get pods
 kubectl get pods -o wide
@@ -28,7 +28,7 @@ kubectl patch pod once --subresource=status --type=merge -p '{"status":{"phase":
 kubectl patch pod web --subresource=status --type=merge -p '{"status":{"phase":"Pending","containerStatuses":[{"name":"web","image":"nginx","imageID":"","ready":false,"restartCount":4,"state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off"}},"lastState":{"terminated":{"exitCode":1,"reason":"Error"}}}]}}'
 kubectl get pods
 kubectl describe pod web
-# In all forms
+# Output formats
 kubectl get pods -o name
 kubectl get pods --no-headers
 kubectl get pods --show-labels
@@ -54,7 +54,7 @@ kubectl get pods web nosuch --ignore-not-found
 kubectl get pod/web configmap/kube-root-ca.crt
 kubectl get pods --subresource=status web
 kubectl get pod full --subresource=resize -o name
-# Selected
+# Selectors
 kubectl get pods -l app=web
 kubectl get pods -l 'app in (web,lone),tier'
 kubectl get pods -l '!app' -o name
@@ -68,7 +68,7 @@ kubectl get pods --field-selector=status.podIP=192.0.2.9 -o name
 kubectl get pods --field-selector=spec.containers=x
 kubectl get pods -l 'app=a,,b'
 kubectl get pods -l 'app in web'
-# Waiting
+# wait
 kubectl wait pod/full --for=condition=Ready --timeout=10s
 kubectl wait pods -l app=lone --for=condition=Ready --timeout=10s
 kubectl wait pod/full --for=jsonpath='{.status.phase}'=Running --timeout=10s
@@ -77,7 +77,7 @@ kubectl wait pod/full --for=condition=Nope --timeout=0s
 kubectl wait pod/nosuch --for=condition=Ready --timeout=0s
 kubectl wait pod/nosuch --for=delete --timeout=10s
 kubectl wait pod/web --for=create --timeout=10s
-# What needs a node
+# Requests that need a node
 kubectl logs full
 kubectl logs nosuch
 kubectl exec full -c c -- ls
@@ -87,7 +87,7 @@ kubectl cp full:/x /dev/null
 kubectl top pods
 kubectl debug full --image=busybox --target=c --quiet --attach=false
 kubectl get pod full -o jsonpath='{.spec.ephemeralContainers[*].image}'
-# Changing
+# Updates
 kubectl label pod full x=y
 kubectl annotate pod full note=hello
 kubectl set image pod/full c=nginx:2
@@ -103,7 +103,7 @@ kubectl create -f gated.yaml
 kubectl get pod gated
 kubectl patch pod gated --type=json -p '[{"op":"remove","path":"/spec/schedulingGates"}]'
 kubectl get pod gated
-# The end
+# Deletion
 kubectl delete pod full --wait=false
 kubectl get pod full
 kubectl get pod full -o jsonpath='{.metadata.deletionGracePeriodSeconds}'

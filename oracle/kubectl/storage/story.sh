@@ -1,4 +1,4 @@
-# Volumes, claims, classes and what drivers report
+# Volumes, claims, storage classes, CSI objects
 kubectl apply -f storage.yaml
 kubectl get persistentvolumes,persistentvolumeclaims
 kubectl get pv -o wide
@@ -17,7 +17,7 @@ kubectl describe csinode n1
 kubectl get volumeattributesclasses
 kubectl describe volumeattributesclass gold
 kubectl get csistoragecapacities
-# A controller binds
+# Binding, as by the controller
 kubectl patch pvc disk -p '{"spec":{"volumeName":"vol"}}'
 kubectl patch pvc disk --subresource=status --type=merge -p '{"status":{"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"5Gi"}}}'
 kubectl patch pv vol --subresource=status --type=merge -p '{"status":{"phase":"Bound"}}'
@@ -25,13 +25,13 @@ kubectl get pv,pvc
 kubectl describe pvc disk
 kubectl wait pvc/disk --for=jsonpath='{.status.phase}'=Bound --timeout=10s
 kubectl get pvc disk -o jsonpath='{.status}'
-# Not allowed
+# Invalid
 kubectl patch pvc disk -p '{"spec":{"resources":{"requests":{"storage":"1Gi"}}}}'
 kubectl patch pvc disk -p '{"spec":{"accessModes":["ReadWriteMany"]}}'
 kubectl patch pv vol -p '{"spec":{"hostPath":{"path":"/other"}}}'
 kubectl patch storageclass fast -p '{"provisioner":"other.example.com"}'
 kubectl create -f wrong.yaml
-# The end
+# Deletion
 kubectl delete pvc disk --wait=false
 kubectl delete pv vol --wait=false
 kubectl delete storageclass,csidriver,csinode --all

@@ -14,7 +14,7 @@ kubectl describe statefulset db
 kubectl describe daemonset agent
 kubectl describe job once
 kubectl describe cronjob nightly
-# By hand
+# Without manifests
 kubectl create deployment hand --image=nginx --replicas=2 --port=80
 kubectl create deployment two --image=nginx --image=busybox
 kubectl create deployment hand --image=nginx --dry-run=client -o yaml
@@ -24,7 +24,7 @@ kubectl create job copy --from=cronjob/nightly
 kubectl create cronjob often --image=busybox --schedule='*/5 * * * *' -- date
 kubectl create cronjob wrong --image=busybox --schedule='never'
 kubectl describe job copy
-# Change
+# Updates
 kubectl set image deployment/web c=nginx:1.26
 kubectl set image deployment/web nope=nginx:1.26
 kubectl set image deployment,daemonset --all '*=nginx:1.28'
@@ -70,7 +70,7 @@ kubectl get replicasets
 kubectl get replicasets -o wide
 kubectl describe replicaset old-1
 kubectl get controllerrevisions
-# Status, which a controller writes
+# Status, as written by a controller
 kubectl patch deployment web --subresource=status --type=merge -p '{"status":{"observedGeneration":99,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[{"type":"Available","status":"True","reason":"MinimumReplicasAvailable"}]}}'
 kubectl get deployment web
 kubectl wait deployment/web --for=condition=Available --timeout=10s
@@ -84,20 +84,20 @@ kubectl patch daemonset agent --subresource=status --type=merge -p '{"status":{"
 kubectl get daemonset agent
 kubectl patch cronjob nightly -p '{"spec":{"suspend":true}}'
 kubectl get cronjob nightly
-# The older kinds
+# Replication controllers
 kubectl create -f controller.yaml
 kubectl get replicationcontrollers -o wide
 kubectl describe replicationcontroller rc
 kubectl get podtemplates -o wide
 kubectl scale replicationcontroller rc --replicas=0
-# Not allowed
+# Invalid
 kubectl patch deployment web -p '{"spec":{"selector":{"matchLabels":{"app":"other"}}}}'
 kubectl patch deployment web -p '{"spec":{"replicas":-1}}'
 kubectl patch statefulset db -p '{"spec":{"serviceName":"other"}}'
 kubectl patch job once -p '{"spec":{"completions":5}}'
 kubectl patch cronjob nightly -p '{"spec":{"schedule":"x"}}'
 kubectl patch daemonset agent -p '{"spec":{"template":{"metadata":{"labels":{"app":"no"}}}}}'
-# The end
+# Deletion
 kubectl delete deployment two --cascade=foreground --wait=false
 kubectl get deployment two -o jsonpath='{.metadata.finalizers}'
 kubectl delete deployment hand --cascade=orphan --wait=false
