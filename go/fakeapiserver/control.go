@@ -10,7 +10,7 @@ import (
 	"net/http"
 )
 
-// Control is the control API of a running server. A wait that times out is a *Refused with status 504.
+// Control is the control API of a running server. A wait that times out is a *ControlError with status 504.
 type Control struct {
 	// URL of the control API.
 	URL string
@@ -18,14 +18,14 @@ type Control struct {
 	Token string
 }
 
-// Refused is a request that the control API rejected.
-type Refused struct {
+// ControlError is a request that the control API rejected.
+type ControlError struct {
 	Status int
 	Reason string `json:"error"`
 	Hint   string `json:"hint"`
 }
 
-func (r *Refused) Error() string {
+func (r *ControlError) Error() string {
 	if r.Hint == "" {
 		return fmt.Sprintf("%d: %s", r.Status, r.Reason)
 	}
@@ -85,9 +85,9 @@ func (c *Control) request(ctx context.Context, method, path string, body any) (*
 		return response, err
 	}
 	defer response.Body.Close()
-	refused := &Refused{Status: response.StatusCode}
-	if err := json.NewDecoder(response.Body).Decode(refused); err != nil {
-		refused.Reason = "no error message"
+	rejected := &ControlError{Status: response.StatusCode}
+	if err := json.NewDecoder(response.Body).Decode(rejected); err != nil {
+		rejected.Reason = "no error message"
 	}
-	return nil, refused
+	return nil, rejected
 }

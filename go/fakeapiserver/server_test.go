@@ -79,8 +79,8 @@ func TestEveryPathOfTheControlAPI(t *testing.T) {
 		t.Fatal(records, err)
 	}
 	_, err = server.Control.AddRule(ctx, fakeapiserver.Rule{Do: object{"explode": true}})
-	var refused *fakeapiserver.Refused
-	if !errors.As(err, &refused) || refused.Status != 400 || !strings.Contains(refused.Reason, "no key `explode`") {
+	var rejected *fakeapiserver.ControlError
+	if !errors.As(err, &rejected) || rejected.Status != 400 || !strings.Contains(rejected.Reason, "no key `explode`") {
 		t.Fatal(err)
 	}
 }

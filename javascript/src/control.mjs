@@ -5,16 +5,16 @@ import { request } from 'node:http';
 import { Operations } from './operations.mjs';
 
 /** The control API rejected a request. `body` has the mistakes with their positions. */
-export class Refused extends Error {
+export class ControlError extends Error {
     constructor(status, body) {
         super(`${status}: ${body.error ?? 'no error message'}${body.hint ? ` (${body.hint})` : ''}`);
-        this.name = 'Refused';
+        this.name = 'ControlError';
         this.status = status;
         this.body = body;
     }
 }
 
-/** The control API of a running server. A wait that times out rejects with `Refused` and status 504. */
+/** The control API of a running server. A wait that times out rejects with `ControlError` and status 504. */
 export class Control extends Operations {
     constructor(url, token) {
         super();
@@ -45,7 +45,7 @@ export class Control extends Operations {
                     if (response.statusCode < 300) {
                         return resolve(text);
                     }
-                    return reject(new Refused(response.statusCode, JSON.parse(text)));
+                    return reject(new ControlError(response.statusCode, JSON.parse(text)));
                 });
             });
             sending.on('error', reject);

@@ -2,7 +2,7 @@ import { Found, Injected, Json, Operations, Rule, State, Verdict, Wait } from '.
 
 export type * from './operations.mjs';
 
-export class Refused extends Error {
+export class ControlError extends Error {
     readonly status: number;
     readonly body: Json;
 }

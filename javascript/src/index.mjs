@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-import { Control, Refused } from './control.mjs';
+import { Control, ControlError } from './control.mjs';
 
-export { Control, Refused };
+export { Control, ControlError };
 
 const STOP_MS = 10_000;
 const GONE = { error: { code: 410, reason: 'Expired', message: 'The resourceVersion for the provided watch is too old.' } };

@@ -4,7 +4,7 @@ import { get } from 'node:http';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, test } from 'node:test';
 
-import { FakeApiserver, Refused, Violations } from '../src/index.mjs';
+import { ControlError, FakeApiserver, Violations } from '../src/index.mjs';
 
 let server;
 beforeEach(async () => {
@@ -51,7 +51,7 @@ test('rules can be removed', async () => {
 
 test('a mistake in a rule has a position', async () => {
     await assert.rejects(server.inject({ do: { explode: true } }), (error) => {
-        assert(error instanceof Refused);
+        assert(error instanceof ControlError);
         assert.equal(error.status, 400);
         assert.equal(error.body.mistakes[0].line, 1);
         return true;

@@ -72,7 +72,7 @@ def test_kubernetes_asyncio(fake_apiserver: FakeApiserver) -> None:
     fake_apiserver.inject(GONE, when={"watch": "next"}, times=2)
     assert asyncio.run(asyncio.wait_for(follow(), 120)) == ["listed", "listed"]
     fake_apiserver.allow_violations()
-    with pytest.raises(Violations, match="INV-04 .* the client watched from .* though the server had said 410"):
+    with pytest.raises(Violations, match="INV-04 .* the client watched from .* though the server had sent 410"):
         fake_apiserver.expect_no_violations()
 
 

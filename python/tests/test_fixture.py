@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fake_apiserver import FakeApiserver, Refused, Violations
+from fake_apiserver import ControlError, FakeApiserver, Violations
 
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -40,10 +40,10 @@ def test_kubeconfig_is_set_in_the_environment(fake_apiserver: FakeApiserver) -> 
 def test_a_rule_matches_its_request_and_the_trace_records_it(fake_apiserver: FakeApiserver) -> None:
     injected = fake_apiserver.inject({"reply": {"status": 503}}, when={"list": "next"}, name="flaky")
     assert [rule["name"] for rule in fake_apiserver.control.rules()] == ["flaky"]
-    with pytest.raises(urllib.error.HTTPError) as refused:
+    with pytest.raises(urllib.error.HTTPError) as rejected:
         _OPENER.open(fake_apiserver.url + "/api/v1/pods")
-    assert refused.value.code == 503
-    refused.value.close()
+    assert rejected.value.code == 503
+    rejected.value.close()
     assert fake_apiserver.control.rules() == []
     found = fake_apiserver.wait(when={"list": 1}, since=injected.next_record)
     assert "LIST" in found["line"]
@@ -64,10 +64,10 @@ def test_rules_can_be_removed(fake_apiserver: FakeApiserver) -> None:
 
 
 def test_a_mistake_in_a_rule_has_a_position(fake_apiserver: FakeApiserver) -> None:
-    with pytest.raises(Refused, match="`do` has no key `explode`") as refused:
+    with pytest.raises(ControlError, match="`do` has no key `explode`") as rejected:
         fake_apiserver.inject({"explode": True}, when={"list": "next"})
-    assert refused.value.status == 400
-    assert refused.value.body["mistakes"][0]["line"] == 1
+    assert rejected.value.status == 400
+    assert rejected.value.body["mistakes"][0]["line"] == 1
 
 
 def test_no_client_is_no_verdict(fake_apiserver: FakeApiserver) -> None:

@@ -3,7 +3,7 @@
 It must not depend on pytest (see `fake_apiserver.pytest_plugin`) or on a Kubernetes client.
 """
 
-from fake_apiserver.control import Control, Refused
+from fake_apiserver.control import Control, ControlError
 from fake_apiserver.server import FakeApiserver, Injected, Violations
 
-__all__ = ["Control", "FakeApiserver", "Injected", "Refused", "Violations"]
+__all__ = ["Control", "ControlError", "FakeApiserver", "Injected", "Violations"]

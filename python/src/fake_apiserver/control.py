@@ -14,7 +14,7 @@ from fake_apiserver.operations import Json, Operations
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-class Refused(Exception):
+class ControlError(Exception):
     """The control API rejected a request. `body` has the mistakes with their positions."""
 
     def __init__(self, status: int, body: Json) -> None:
@@ -25,7 +25,7 @@ class Refused(Exception):
 
 
 class Control(Operations):
-    """The control API of a running server. A wait that times out raises `Refused` with status 504."""
+    """The control API of a running server. A wait that times out raises `ControlError` with status 504."""
 
     def __init__(self, url: str, token: str) -> None:
         self.url = url
@@ -51,4 +51,4 @@ class Control(Operations):
             return _OPENER.open(request)
         except urllib.error.HTTPError as error:
             with error:
-                raise Refused(error.code, json.load(error)) from None
+                raise ControlError(error.code, json.load(error)) from None

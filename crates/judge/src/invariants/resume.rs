@@ -122,7 +122,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
         {
             found.push(Finding {
                 sentence: format!(
-                    "the client watched from {} at {} though the server had said 410 at {} and no new list was complete",
+                    "the client watched from {} at {} though the server had sent 410 at {} and no new list was complete",
                     next.pinned().unwrap_or_default(),
                     words::time(next.asked.at),
                     words::time(at.at)
@@ -136,7 +136,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if pinned.len() > 2 {
             found.push(Finding {
                 sentence: format!(
-                    "the client listed at {version} {} times after the server had said 410 for it: it cannot get past it so",
+                    "the client listed at {version} {} times after the server had sent 410 for it: that version cannot succeed any more",
                     pinned.len()
                 ),
                 expected: "LIST without resourceVersion".to_owned(),

@@ -259,11 +259,11 @@ async fn a_violation_is_reported_with_its_proof() {
     assert_eq!(verdict.clients()[0].client, "(no User-Agent)");
     insta::assert_snapshot!(panics(|| server.assert_clean()), @r"
     verdict: mismatch
-      INV-04 (no User-Agent) reading configmaps in default: the client watched from 1005 at 0.000s though the server had said 410 at 0.000s and no new list was complete
+      INV-04 (no User-Agent) reading configmaps in default: the client watched from 1005 at 0.000s though the server had sent 410 at 0.000s and no new list was complete
         proof: 0.000s client > #3 c1 WATCH /api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=290&allowWatchBookmarks=true&resourceVersion=1005
-      INV-04 (no User-Agent) reading configmaps in default: the client watched from 1005 at 0.000s though the server had said 410 at 0.000s and no new list was complete
+      INV-04 (no User-Agent) reading configmaps in default: the client watched from 1005 at 0.000s though the server had sent 410 at 0.000s and no new list was complete
         proof: 0.000s client > #4 c1 WATCH /api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=290&allowWatchBookmarks=true&resourceVersion=1005
-      INV-04 (no User-Agent) reading configmaps in default: the client watched from 1005 at 0.000s though the server had said 410 at 0.000s and no new list was complete
+      INV-04 (no User-Agent) reading configmaps in default: the client watched from 1005 at 0.000s though the server had sent 410 at 0.000s and no new list was complete
         proof: 0.000s client > #5 c1 WATCH /api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=290&allowWatchBookmarks=true&resourceVersion=1005
     ");
 }

@@ -14,7 +14,7 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.util.List;
 
-/** The control API of a running server. A wait that times out throws {@link Refused} with status 504. */
+/** The control API of a running server. A wait that times out throws {@link ControlException} with status 504. */
 public final class Control extends Operations {
     // A newer server may send more fields.
     static final ObjectMapper JSON =
@@ -67,7 +67,7 @@ public final class Control extends Operations {
         try {
             HttpResponse<String> response = client.send(request, BodyHandlers.ofString());
             if (response.statusCode() >= 300) {
-                throw new Refused(response.statusCode(), parse(response.body()));
+                throw new ControlException(response.statusCode(), parse(response.body()));
             }
             return response.body();
         } catch (IOException error) {

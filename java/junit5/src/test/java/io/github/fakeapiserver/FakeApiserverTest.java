@@ -53,9 +53,9 @@ class FakeApiserverTest {
 
     @Test
     void aMistakeInARuleIsReported(FakeApiserver server) {
-        Refused refused = assertThrows(Refused.class, () -> server.inject("{do: {explode: true}}"));
-        assertEquals(400, refused.status());
-        assertTrue(refused.getMessage().contains("no key `explode`"), refused.getMessage());
+        ControlException rejected = assertThrows(ControlException.class, () -> server.inject("{do: {explode: true}}"));
+        assertEquals(400, rejected.status());
+        assertTrue(rejected.getMessage().contains("no key `explode`"), rejected.getMessage());
         assertThrows(AssertionError.class, server::expectNoViolations);
     }
 

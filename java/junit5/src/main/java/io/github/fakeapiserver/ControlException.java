@@ -3,12 +3,12 @@ package io.github.fakeapiserver;
 import com.fasterxml.jackson.databind.JsonNode;
 
 /** The control API rejected a request. */
-public final class Refused extends RuntimeException {
+public final class ControlException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final int status;
 
-    Refused(int status, JsonNode body) {
+    ControlException(int status, JsonNode body) {
         super(status + ": " + body.path("error").asText("no error message")
                 + (body.hasNonNull("hint") ? " (" + body.path("hint").asText() + ")" : ""));
         this.status = status;
