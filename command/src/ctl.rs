@@ -65,7 +65,7 @@ enum Verb {
     Streams,
     /// Add a rule, written like a step of a scenario.
     ///
-    /// A rule without `when` is carried out at once.
+    /// The actions of a rule without `when` run immediately.
     ///
     /// Example: fake-apiserver ctl apply 'when: {list: next}, times: 3, do: {reply: {status: 503}}'
     #[command(alias = "rule")]

@@ -50,8 +50,8 @@ type Stream struct {
 	UserAgent string `json:"userAgent,omitempty"`
 }
 
-// Standing: An active rule.
-type Standing struct {
+// ActiveRule: An active rule.
+type ActiveRule struct {
 	// Number of the rule.
 	ID uint64 `json:"id"`
 	// Condition as text.
@@ -160,15 +160,15 @@ type Rule struct {
 	Refuse string `json:"refuse,omitempty"`
 }
 
-// Injected: An added rule, or one that was carried out at once.
+// Injected: An added rule, or one without `when` whose actions ran immediately.
 type Injected struct {
-	// Number of the next record of the trace: `since` of a wait that must miss nothing.
+	// Number of the next record of the trace: `since` of a wait that must not miss any.
 	NextRecord uint64 `json:"nextRecord"`
-	// The active rule; absent if it was carried out at once.
-	Rule *Standing `json:"rule,omitempty"`
-	// Action that was carried out at once.
+	// The active rule; absent if its actions ran immediately.
+	Rule *ActiveRule `json:"rule,omitempty"`
+	// Actions that ran immediately.
 	Done string `json:"done,omitempty"`
-	// Open responses that it was carried out on.
+	// Open responses that the actions ran on.
 	Streams []uint64 `json:"streams,omitempty"`
 }
 
@@ -188,15 +188,15 @@ type Wait struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
-// Found: Record that a wait was for.
-type Found struct {
+// WaitResult: Record that a wait matched.
+type WaitResult struct {
 	// The record.
 	Record map[string]any `json:"record"`
-	// The record as the log of the server prints it.
+	// The record as printed in the log of the server.
 	Line string `json:"line"`
-	// Number of the record behind it.
+	// Number of the next record.
 	NextRecord uint64 `json:"nextRecord"`
-	// Response it belongs to.
+	// Number of the response that it belongs to.
 	Stream uint64 `json:"stream,omitempty"`
 }
 
@@ -292,31 +292,31 @@ func (c *Control) Streams(ctx context.Context) ([]Stream, error) {
 }
 
 // Rules: Active rules.
-func (c *Control) Rules(ctx context.Context) ([]Standing, error) {
-	answer, err := send[map[string][]Standing](ctx, c, "GET", "/v1/rules", nil)
+func (c *Control) Rules(ctx context.Context) ([]ActiveRule, error) {
+	answer, err := send[map[string][]ActiveRule](ctx, c, "GET", "/v1/rules", nil)
 	return answer["rules"], err
 }
 
-// AddRule: Add a rule; without `when` it is carried out at once.
+// AddRule: Add a rule; without `when` its actions run immediately.
 func (c *Control) AddRule(ctx context.Context, rule Rule) (Injected, error) {
 	return send[Injected](ctx, c, "POST", "/v1/rules", rule)
 }
 
 // RemoveRules: Remove every rule.
-func (c *Control) RemoveRules(ctx context.Context) ([]Standing, error) {
-	answer, err := send[map[string][]Standing](ctx, c, "DELETE", "/v1/rules", nil)
+func (c *Control) RemoveRules(ctx context.Context) ([]ActiveRule, error) {
+	answer, err := send[map[string][]ActiveRule](ctx, c, "DELETE", "/v1/rules", nil)
 	return answer["removed"], err
 }
 
 // RemoveRule: Remove a rule.
-func (c *Control) RemoveRule(ctx context.Context, id uint64) (Standing, error) {
-	answer, err := send[map[string][1]Standing](ctx, c, "DELETE", fmt.Sprintf("/v1/rules/%d", id), nil)
+func (c *Control) RemoveRule(ctx context.Context, id uint64) (ActiveRule, error) {
+	answer, err := send[map[string][1]ActiveRule](ctx, c, "DELETE", fmt.Sprintf("/v1/rules/%d", id), nil)
 	return answer["removed"][0], err
 }
 
 // WaitFor: Wait for a record in the trace.
-func (c *Control) WaitFor(ctx context.Context, wait Wait) (Found, error) {
-	return send[Found](ctx, c, "POST", "/v1/wait", wait)
+func (c *Control) WaitFor(ctx context.Context, wait Wait) (WaitResult, error) {
+	return send[WaitResult](ctx, c, "POST", "/v1/wait", wait)
 }
 
 // Trace: Records of the trace, one per line.

@@ -104,9 +104,9 @@ func (s *Server) Expire(from map[string]any) Injected {
 }
 
 // Wait waits for a record of the trace, for wait.Timeout or 30 s.
-func (s *Server) Wait(wait Wait) Found {
+func (s *Server) Wait(wait Wait) WaitResult {
 	s.t.Helper()
-	return must(s, func(ctx context.Context) (Found, error) { return s.Control.WaitFor(ctx, wait) })
+	return must(s, func(ctx context.Context) (WaitResult, error) { return s.Control.WaitFor(ctx, wait) })
 }
 
 // Reset removes all rules and faults, and restores the initial objects.

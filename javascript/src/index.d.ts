@@ -1,4 +1,4 @@
-import { Found, Injected, Json, Operations, Rule, State, Verdict, Wait } from './operations.mjs';
+import { Injected, Json, Operations, Rule, State, Verdict, Wait, WaitResult } from './operations.mjs';
 
 export type * from './operations.mjs';
 
@@ -25,7 +25,7 @@ export class FakeApiserver implements AsyncDisposable {
     readonly control: Control;
     inject(rule: Rule | string): Promise<Injected>;
     expire(from?: Json): Promise<Injected>;
-    wait(condition: Wait): Promise<Found>;
+    wait(condition: Wait): Promise<WaitResult>;
     reset(): Promise<State>;
     verdict(): Promise<Verdict>;
     expectNoViolations(): Promise<void>;

@@ -46,7 +46,7 @@ export interface Stream {
 }
 
 /** An active rule. */
-export interface Standing {
+export interface ActiveRule {
     /** Number of the rule. */
     id: number;
     /** Condition as text. */
@@ -155,15 +155,15 @@ export interface Rule {
     refuse?: string;
 }
 
-/** An added rule, or one that was carried out at once. */
+/** An added rule, or one without `when` whose actions ran immediately. */
 export interface Injected {
-    /** Number of the next record of the trace: `since` of a wait that must miss nothing. */
+    /** Number of the next record of the trace: `since` of a wait that must not miss any. */
     nextRecord: number;
-    /** The active rule; absent if it was carried out at once. */
-    rule?: Standing;
-    /** Action that was carried out at once. */
+    /** The active rule; absent if its actions ran immediately. */
+    rule?: ActiveRule;
+    /** Actions that ran immediately. */
     done?: string;
-    /** Open responses that it was carried out on. */
+    /** Open responses that the actions ran on. */
     streams?: number[];
 }
 
@@ -183,15 +183,15 @@ export interface Wait {
     timeout?: string;
 }
 
-/** Record that a wait was for. */
-export interface Found {
+/** Record that a wait matched. */
+export interface WaitResult {
     /** The record. */
     record: Json;
-    /** The record as the log of the server prints it. */
+    /** The record as printed in the log of the server. */
     line: string;
-    /** Number of the record behind it. */
+    /** Number of the next record. */
     nextRecord: number;
-    /** Response it belongs to. */
+    /** Number of the response that it belongs to. */
     stream?: number;
 }
 
@@ -282,15 +282,15 @@ export class Operations {
     /** Open responses. */
     streams(): Promise<Stream[]>;
     /** Active rules. */
-    rules(): Promise<Standing[]>;
-    /** Add a rule; without `when` it is carried out at once. */
+    rules(): Promise<ActiveRule[]>;
+    /** Add a rule; without `when` its actions run immediately. */
     addRule(rule: Rule | string): Promise<Injected>;
     /** Remove every rule. */
-    removeRules(): Promise<Standing[]>;
+    removeRules(): Promise<ActiveRule[]>;
     /** Remove a rule. */
-    removeRule(id: number): Promise<Standing>;
+    removeRule(id: number): Promise<ActiveRule>;
     /** Wait for a record in the trace. */
-    waitFor(wait: Wait | string): Promise<Found>;
+    waitFor(wait: Wait | string): Promise<WaitResult>;
     /** Records of the trace, one per line. */
     trace(since?: number): Promise<Json[]>;
     /** Verdict on every client so far. */

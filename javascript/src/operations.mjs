@@ -17,7 +17,7 @@ export class Operations {
         return (await this._send('GET', '/v1/rules')).rules;
     }
 
-    /** Add a rule; without `when` it is carried out at once. */
+    /** Add a rule; without `when` its actions run immediately. */
     async addRule(rule) {
         return await this._send('POST', '/v1/rules', rule);
     }

@@ -33,20 +33,20 @@ pub(crate) fn document() -> Value {
             "/v1": {"get": operation("state", "Version, URLs, kubeconfig and memory of the server", ok("State"))},
             "/v1/streams": {"get": operation("streams", "Open responses", list("streams", "Stream"))},
             "/v1/rules": {
-                "get": operation("rules", "Active rules", list("rules", "Standing")),
-                "post": taking("addRule", "Add a rule; without `when` it is carried out at once", "RuleOrWord", &json!({
+                "get": operation("rules", "Active rules", list("rules", "ActiveRule")),
+                "post": taking("addRule", "Add a rule; without `when` its actions run immediately", "RuleOrWord", &json!({
                     "201": answered("The rule is active", "Injected"),
-                    "200": answered("Carried out at once", "Injected"),
+                    "200": answered("The actions ran immediately", "Injected"),
                     "409": refused("The rule matches nothing that is served or open"),
                 })),
-                "delete": operation("removeRules", "Remove every rule", list("removed", "Standing")),
+                "delete": operation("removeRules", "Remove every rule", list("removed", "ActiveRule")),
             },
             "/v1/rules/{id}": {
                 "parameters": id,
-                "delete": operation("removeRule", "Remove a rule", one("removed", "Standing")),
+                "delete": operation("removeRule", "Remove a rule", one("removed", "ActiveRule")),
             },
             "/v1/wait": {"post": taking("waitFor", "Wait for a record in the trace", "Wait", &json!({
-                "200": answered("The record was found", "Found"),
+                "200": answered("The record was found", "WaitResult"),
                 "504": refused("The wait timed out; the error names the last request"),
             }))},
             "/v1/trace": {"get": {
@@ -152,7 +152,7 @@ fn one(key: &str, schema: &str) -> Value {
 }
 
 fn refused(description: &str) -> Value {
-    answered(description, "Refusal")
+    answered(description, "Error")
 }
 
 fn response(description: &str, schema: &Value) -> Value {
@@ -176,13 +176,13 @@ fn answers() -> serde_json::Map<String, Value> {
         ("ServerUrl", server()),
         ("Memory", memory()),
         ("Stream", stream()),
-        ("Standing", standing()),
+        ("ActiveRule", active_rule()),
         ("Injected", injected()),
-        ("Found", found()),
+        ("WaitResult", wait_result()),
         ("Verdict", verdict()),
         ("ClientVerdict", client()),
         ("Violation", violation()),
-        ("Refusal", refusal()),
+        ("Error", error()),
         ("Mistake", mistake()),
     ];
     { schemas.into_iter() }
@@ -280,7 +280,7 @@ fn stream() -> Value {
     )
 }
 
-fn standing() -> Value {
+fn active_rule() -> Value {
     object(
         "An active rule.",
         4,
@@ -297,41 +297,41 @@ fn standing() -> Value {
 
 fn injected() -> Value {
     object(
-        "An added rule, or one that was carried out at once.",
+        "An added rule, or one without `when` whose actions ran immediately.",
         1,
         &[
             (
                 "nextRecord",
-                number("Number of the next record of the trace: `since` of a wait that must miss nothing."),
+                number("Number of the next record of the trace: `since` of a wait that must not miss any."),
             ),
             (
                 "rule",
                 described(
-                    "Standing",
-                    "The active rule; absent if it was carried out at once.",
+                    "ActiveRule",
+                    "The active rule; absent if its actions ran immediately.",
                 ),
             ),
-            ("done", text("Action that was carried out at once.")),
+            ("done", text("Actions that ran immediately.")),
             (
                 "streams",
                 list_of(
                     &json!({"type": "integer"}),
-                    "Open responses that it was carried out on.",
+                    "Open responses that the actions ran on.",
                 ),
             ),
         ],
     )
 }
 
-fn found() -> Value {
+fn wait_result() -> Value {
     object(
-        "Record that a wait was for.",
+        "Record that a wait matched.",
         3,
         &[
             ("record", json!({"type": "object", "description": "The record."})),
-            ("line", text("The record as the log of the server prints it.")),
-            ("nextRecord", number("Number of the record behind it.")),
-            ("stream", number("Response it belongs to.")),
+            ("line", text("The record as printed in the log of the server.")),
+            ("nextRecord", number("Number of the next record.")),
+            ("stream", number("Number of the response that it belongs to.")),
         ],
     )
 }
@@ -407,7 +407,7 @@ fn violation() -> Value {
     )
 }
 
-fn refusal() -> Value {
+fn error() -> Value {
     object(
         "A rejected request.",
         1,
@@ -424,7 +424,7 @@ fn refusal() -> Value {
 
 fn mistake() -> Value {
     object(
-        "A mistake, with its place.",
+        "A mistake, with its position.",
         2,
         &[
             ("code", text("Code of the mistake.")),

@@ -102,22 +102,22 @@ class Verdict(TypedDict):
     """Invariants that are not checked, and why."""
 
 
-class _Found(TypedDict):
-    """Record that a wait was for."""
+class _WaitResult(TypedDict):
+    """Record that a wait matched."""
 
     record: Json
     """The record."""
     line: str
-    """The record as the log of the server prints it."""
+    """The record as printed in the log of the server."""
     nextRecord: int
-    """Number of the record behind it."""
+    """Number of the next record."""
 
 
-class Found(_Found, total=False):
-    """Record that a wait was for."""
+class WaitResult(_WaitResult, total=False):
+    """Record that a wait matched."""
 
     stream: int
-    """Response it belongs to."""
+    """Number of the response that it belongs to."""
 
 
 Wait = TypedDict(
@@ -142,21 +142,21 @@ Wait = TypedDict(
 
 
 class _Injected(TypedDict):
-    """An added rule, or one that was carried out at once."""
+    """An added rule, or one without `when` whose actions ran immediately."""
 
     nextRecord: int
-    """Number of the next record of the trace: `since` of a wait that must miss nothing."""
+    """Number of the next record of the trace: `since` of a wait that must not miss any."""
 
 
 class Injected(_Injected, total=False):
-    """An added rule, or one that was carried out at once."""
+    """An added rule, or one without `when` whose actions ran immediately."""
 
-    rule: Standing
-    """The active rule; absent if it was carried out at once."""
+    rule: ActiveRule
+    """The active rule; absent if its actions ran immediately."""
     done: str
-    """Action that was carried out at once."""
+    """Actions that ran immediately."""
     streams: list[int]
-    """Open responses that it was carried out on."""
+    """Open responses that the actions ran on."""
 
 
 Rule = TypedDict(
@@ -258,7 +258,7 @@ Rule = TypedDict(
 """A fault or another action, and the requests that it is for."""
 
 
-class _Standing(TypedDict):
+class _ActiveRule(TypedDict):
     """An active rule."""
 
     id: int
@@ -271,7 +271,7 @@ class _Standing(TypedDict):
     """Requests that matched."""
 
 
-class Standing(_Standing, total=False):
+class ActiveRule(_ActiveRule, total=False):
     """An active rule."""
 
     name: str
@@ -353,29 +353,29 @@ class Operations:
         answer: list[Stream] = self._send("GET", "/v1/streams")["streams"]
         return answer
 
-    def rules(self) -> list[Standing]:
+    def rules(self) -> list[ActiveRule]:
         """Active rules."""
-        answer: list[Standing] = self._send("GET", "/v1/rules")["rules"]
+        answer: list[ActiveRule] = self._send("GET", "/v1/rules")["rules"]
         return answer
 
     def add_rule(self, rule: Rule | Mapping[str, Any] | str) -> Injected:
-        """Add a rule; without `when` it is carried out at once."""
+        """Add a rule; without `when` its actions run immediately."""
         answer: Injected = self._send("POST", "/v1/rules", rule)
         return answer
 
-    def remove_rules(self) -> list[Standing]:
+    def remove_rules(self) -> list[ActiveRule]:
         """Remove every rule."""
-        answer: list[Standing] = self._send("DELETE", "/v1/rules")["removed"]
+        answer: list[ActiveRule] = self._send("DELETE", "/v1/rules")["removed"]
         return answer
 
-    def remove_rule(self, id: int) -> Standing:
+    def remove_rule(self, id: int) -> ActiveRule:
         """Remove a rule."""
-        answer: Standing = self._send("DELETE", f"/v1/rules/{id}")["removed"][0]
+        answer: ActiveRule = self._send("DELETE", f"/v1/rules/{id}")["removed"][0]
         return answer
 
-    def wait_for(self, wait: Wait | Mapping[str, Any] | str) -> Found:
+    def wait_for(self, wait: Wait | Mapping[str, Any] | str) -> WaitResult:
         """Wait for a record in the trace."""
-        answer: Found = self._send("POST", "/v1/wait", wait)
+        answer: WaitResult = self._send("POST", "/v1/wait", wait)
         return answer
 
     def trace(self, since: int = 0) -> list[Json]:

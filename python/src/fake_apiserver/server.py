@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from fake_apiserver.control import Control
-from fake_apiserver.operations import Found, Json, Verdict
+from fake_apiserver.operations import Json, Verdict, WaitResult
 
 _NAME = "fake-apiserver"
 _STOP_SECONDS = 10
@@ -101,7 +101,7 @@ class FakeApiserver:
         """Ends open watches with a 410 Gone event: all, or those that match, such as `resource="pods"`."""
         return self.inject([_EXPIRED, {"end": "eof"}], from_=from_ or None)
 
-    def wait(self, *, since: int = 0, timeout: str | None = None, **condition: Any) -> Found:
+    def wait(self, *, since: int = 0, timeout: str | None = None, **condition: Any) -> WaitResult:
         """Waits for a record of the trace: `wait(when={"list": 2})`, `wait(sent={"type": "MODIFIED", "name": "web"})`."""
         if "from_" in condition:
             condition["from"] = condition.pop("from_")

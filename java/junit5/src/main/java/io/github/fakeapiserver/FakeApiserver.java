@@ -80,12 +80,12 @@ public final class FakeApiserver implements AutoCloseable {
     }
 
     /** Waits for a record of the trace: <code>when: {list: 2}</code>, <code>sent: {type: MODIFIED, name: web}</code>. */
-    public Control.Found await(String condition) {
+    public Control.WaitResult await(String condition) {
         return control.waitFor("{" + condition + "}");
     }
 
     /** As {@link #await(String)}, starting at a record of the trace. */
-    public Control.Found await(String condition, long since) {
+    public Control.WaitResult await(String condition, long since) {
         return await(condition + ", since: " + since);
     }
 

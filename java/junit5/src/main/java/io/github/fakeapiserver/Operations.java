@@ -29,28 +29,28 @@ abstract sealed class Operations permits Control {
     }
 
     /** Active rules. */
-    public List<Standing> rules() {
-        return readList(send("GET", "/v1/rules", "").path("rules"), Standing.class);
+    public List<ActiveRule> rules() {
+        return readList(send("GET", "/v1/rules", "").path("rules"), ActiveRule.class);
     }
 
-    /** Add a rule; without {@code when} it is carried out at once. */
+    /** Add a rule; without {@code when} its actions run immediately. */
     public Injected addRule(String rule) {
         return read(send("POST", "/v1/rules", rule), Injected.class);
     }
 
     /** Remove every rule. */
-    public List<Standing> removeRules() {
-        return readList(send("DELETE", "/v1/rules", "").path("removed"), Standing.class);
+    public List<ActiveRule> removeRules() {
+        return readList(send("DELETE", "/v1/rules", "").path("removed"), ActiveRule.class);
     }
 
     /** Remove a rule. */
-    public Standing removeRule(long id) {
-        return read(send("DELETE", "/v1/rules/" + id, "").path("removed").path(0), Standing.class);
+    public ActiveRule removeRule(long id) {
+        return read(send("DELETE", "/v1/rules/" + id, "").path("removed").path(0), ActiveRule.class);
     }
 
     /** Wait for a record in the trace. */
-    public Found waitFor(String wait) {
-        return read(send("POST", "/v1/wait", wait), Found.class);
+    public WaitResult waitFor(String wait) {
+        return read(send("POST", "/v1/wait", wait), WaitResult.class);
     }
 
     /** Records of the trace, one per line. */
@@ -129,7 +129,7 @@ abstract sealed class Operations permits Control {
      * @param name Name, as in the trace. May be null.
      * @param left Matches left. Absent for a rule with for. May be null.
      */
-    public record Standing(
+    public record ActiveRule(
             long id,
             String waitsFor,
             String does,
@@ -138,16 +138,16 @@ abstract sealed class Operations permits Control {
             Long left) {}
 
     /**
-     * An added rule, or one that was carried out at once.
+     * An added rule, or one without `when` whose actions ran immediately.
      *
-     * @param nextRecord Number of the next record of the trace: since of a wait that must miss nothing.
-     * @param rule The active rule; absent if it was carried out at once. May be null.
-     * @param done Action that was carried out at once. May be null.
-     * @param streams Open responses that it was carried out on.
+     * @param nextRecord Number of the next record of the trace: since of a wait that must not miss any.
+     * @param rule The active rule; absent if its actions ran immediately. May be null.
+     * @param done Actions that ran immediately. May be null.
+     * @param streams Open responses that the actions ran on.
      */
     public record Injected(
             long nextRecord,
-            Standing rule,
+            ActiveRule rule,
             String done,
             List<Long> streams) {
         /** Lists are never null. */
@@ -157,14 +157,14 @@ abstract sealed class Operations permits Control {
     }
 
     /**
-     * Record that a wait was for.
+     * Record that a wait matched.
      *
      * @param record The record.
-     * @param line The record as the log of the server prints it.
-     * @param nextRecord Number of the record behind it.
-     * @param stream Response it belongs to. May be null.
+     * @param line The record as printed in the log of the server.
+     * @param nextRecord Number of the next record.
+     * @param stream Number of the response that it belongs to. May be null.
      */
-    public record Found(
+    public record WaitResult(
             JsonNode record,
             String line,
             long nextRecord,

@@ -33,7 +33,7 @@ class FakeApiserverTest {
         assertEquals("flaky", server.control().rules().get(0).name());
         assertEquals(503, opened(server.url() + "/api/v1/pods").getResponseCode());
         assertTrue(server.control().rules().isEmpty());
-        Control.Found found = server.await("when: {list: 1}", added.nextRecord());
+        Control.WaitResult found = server.await("when: {list: 1}", added.nextRecord());
         assertTrue(found.line().contains("LIST"));
         assertFalse(server.control().trace(added.nextRecord()).isEmpty());
         server.expectNoViolations();
