@@ -258,7 +258,7 @@ fn a_correct_adapter_passes_the_check(#[case] adapter: &str) {
 )]
 #[case::drops_an_option(
     r#"sed -u 's/"pageSize":[0-9]*,*//' | W"#,
-    "no request had limit=2: pass the option on to the library"
+    "no request had limit=2: pass the option to the library"
 )]
 #[case::drops_events(
     r#"W | grep --line-buffered -v '"ev":"delete"'"#,
@@ -268,7 +268,7 @@ fn a_correct_adapter_passes_the_check(#[case] adapter: &str) {
     r#"W | grep --line-buffered -v '"ev":"init-apply"'"#,
     "no event about the objects of the first list"
 )]
-#[case::never_synced(r#"W | sed -u 's/"init-events",//; /"ev":"init"/d; /"ev":"init-done"/d; s/"ev":"init-apply"/"ev":"add"/'"#, "no `synced` after the first set")]
+#[case::never_synced(r#"W | sed -u 's/"init-events",//; /"ev":"init"/d; /"ev":"init-done"/d; s/"ev":"init-apply"/"ev":"add"/'"#, "no `synced` after the initial list")]
 #[case::hides_relists(
     r#"W | sed -u '0,/"ev":"init"/!{/"ev":"init"}/d}'"#,
     "printed no second `init`"
