@@ -322,8 +322,8 @@ fn a_closing_goaway_has_an_error_code() {
 
 #[rstest]
 #[case::unknown(401, &[])]
-#[case::told_to_close(200, &[("connection", "close")])]
-fn who_is_not_to_stay_is_sent_away_after_the_answer(#[case] status: u16, #[case] headers: &[(&str, &str)]) {
+#[case::connection_close(200, &[("connection", "close")])]
+fn goaway_follows_the_response_if_the_connection_must_close(#[case] status: u16, #[case] headers: &[(&str, &str)]) {
     let core = Scripted {
         pieces: vec![Out::HeadOf(status), Data(b"no\n"), End(WHOLE)],
         headers: headers
