@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_nobody_reads_are_dropped_and_counted() {
+    fn unread_lines_are_dropped_and_counted() {
         let log = Log::default();
         let line = "x".repeat(WAITING_BYTES_MAX / 4);
         for _ in 0..6 {

@@ -214,7 +214,12 @@ impl Script {
     }
 
     /// The bytes of this event were sent: counts as the report of a client without an adapter.
-    pub fn on_told(&mut self, now: Duration, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) {
+    pub fn on_assumed_report(
+        &mut self,
+        now: Duration,
+        report: &Report,
+        expand: &dyn Fn(&Expected) -> Option<String>,
+    ) {
         if self.count_report(report, expand) {
             self.assumed = Some(now);
         }

@@ -172,7 +172,7 @@ fn who_does_not_read_is_handed_no_more_than_a_backlog(#[case] late: bool, #[case
 }
 
 #[test]
-fn a_watch_nobody_reads_ends_when_its_time_is_over() {
+fn an_unread_watch_ends_at_its_timeout() {
     let mut world = World::new();
     let watch = world.get(&format!("{CM}?watch=1&timeoutSeconds=5"));
     for number in 0..OBJECTS {

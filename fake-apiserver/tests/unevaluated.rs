@@ -77,7 +77,7 @@ fn every_kind_that_is_never_evaluated_warns_its_creator() {
 }
 
 #[test]
-fn what_is_evaluated_warns_nobody() {
+fn evaluated_rules_add_no_warning() {
     let object = json!({ "metadata": { "name": "c" } });
     let path = "/api/v1/namespaces/default/configmaps";
     assert_eq!(ask(&mut server(), "POST", path, &object), (201, Vec::new()));

@@ -209,7 +209,7 @@ fn a_reader_of_the_log_that_leaves_does_not_end_the_server() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_neither_stops_the_server_nor_its_end() {
+fn an_unread_log_stops_neither_the_server_nor_its_shutdown() {
     let mut serving = Serving::start(&mut serve());
     // A pipe takes 64 KiB; a request logs at least about 200 bytes.
     let path = format!("/api/v1/configmaps?labelSelector={}", "x".repeat(60));

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_decide_who_is_let_in_and_what_is_shown() {
+    fn flags_set_authentication_and_discovery() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let folder = std::env::temp_dir().join(format!("fake-apiserver-options-{}", std::process::id()));

@@ -323,7 +323,10 @@ fn a_closing_goaway_has_an_error_code() {
 #[rstest]
 #[case::unknown(401, &[])]
 #[case::connection_close(200, &[("connection", "close")])]
-fn goaway_follows_the_response_if_the_connection_must_close(#[case] status: u16, #[case] headers: &[(&str, &str)]) {
+fn goaway_follows_the_response_if_the_connection_must_close(
+    #[case] status: u16,
+    #[case] headers: &[(&str, &str)],
+) {
     let core = Scripted {
         pieces: vec![Out::HeadOf(status), Data(b"no\n"), End(WHOLE)],
         headers: headers

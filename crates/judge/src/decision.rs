@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_without_an_end_blames_nobody_but_us() {
+    fn a_trace_without_an_end_is_a_harness_error() {
         let mut s = Sample::new();
         s.watch("10");
         assert_eq!(judge(&scenario(), &s.records()).outcome, Outcome::HarnessError);

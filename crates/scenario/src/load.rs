@@ -108,7 +108,7 @@ fn made<T>(
     found: Vec<Problem>,
     items: &[Span],
 ) -> Result<T, LoadErrors> {
-    problems.extend(what_stands(found, &problems, items));
+    problems.extend(independent_errors(found, &problems, items));
     if problems.is_empty() {
         Ok(made)
     } else {
@@ -117,7 +117,7 @@ fn made<T>(
 }
 
 /// Removes errors from `found` that may only follow from structural errors in `earlier`.
-fn what_stands(found: Vec<Problem>, earlier: &[Problem], items: &[Span]) -> Vec<Problem> {
+fn independent_errors(found: Vec<Problem>, earlier: &[Problem], items: &[Span]) -> Vec<Problem> {
     let broken: Vec<Span> = earlier
         .iter()
         .filter(|problem| !problem.repaired)

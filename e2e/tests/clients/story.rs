@@ -19,7 +19,7 @@ const TOKENS: [&str; 5] = [
 ];
 
 #[rstest]
-fn kubectl_cannot_tell(#[files("../oracle/kubectl/*/story.sh")] story: PathBuf) {
+fn kubectl_prints_the_same_as_with_a_real_server(#[files("../oracle/kubectl/*/story.sh")] story: PathBuf) {
     let server = Server::start("serve", &TOKENS);
     let Some(kubectl) = or_skip(Kubectl::new(&server)) else {
         return;

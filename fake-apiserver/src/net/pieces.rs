@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_else_holds_counts_until_the_next_piece_is_asked_for() {
+    fn unshared_pieces_count_until_the_next_one_is_requested() {
         let shared = Bytes::from(vec![0; 100]);
         let mut pieces = Pieces::default();
         pieces.push(Piece::Data(shared.clone()));

@@ -185,9 +185,9 @@ fn reports_are_counted_from_when_the_step_is_armed() {
 fn what_is_only_assumed_to_be_reported_is_given_time() {
     let mut script = script(vec![emitted(EmittedKind::Apply, "a", 1)]);
     assert!(script.awaits_report());
-    script.on_told(Duration::from_secs(1), &apply("b"), &|_| None);
+    script.on_assumed_report(Duration::from_secs(1), &apply("b"), &|_| None);
     assert_eq!(script.poll_timeout(None), None);
-    script.on_told(Duration::from_secs(1), &apply("a"), &|_| None);
+    script.on_assumed_report(Duration::from_secs(1), &apply("a"), &|_| None);
     assert_eq!(script.poll(Duration::from_millis(1_249), false, None), None);
     assert_eq!(script.poll_timeout(None), Some(Duration::from_millis(1_250)));
     assert_eq!(script.poll(Duration::from_millis(1_250), false, None), Some(0));

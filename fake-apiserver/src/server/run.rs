@@ -240,7 +240,8 @@ impl Run {
             }
             for report in reports(&record.what, listing) {
                 listing &= report != Report::InitDone;
-                self.script.on_told(now, &report, &|wanted| names.expand(wanted));
+                self.script
+                    .on_assumed_report(now, &report, &|wanted| names.expand(wanted));
             }
         }
     }

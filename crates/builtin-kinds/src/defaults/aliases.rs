@@ -87,7 +87,7 @@ mod tests {
     #[case::the_hosts_are_left_as_they_are("core/v1.PodStatus", json!({ "hostIP": "1.1.1.1" }), json!({ "hostIP": "1.1.1.1" }))]
     #[case("core/v1.NodeSpec", json!({ "podCIDR": "10.0.0.0/24" }), json!({ "podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"] }))]
     #[case("core/v1.NodeSpec", json!({ "podCIDRs": ["10.0.0.0/24"] }), json!({ "podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"] }))]
-    fn both_names_say_the_same(#[case] name: &str, #[case] sent: Value, #[case] settled: Value) {
+    fn both_names_have_the_same_effect(#[case] name: &str, #[case] sent: Value, #[case] settled: Value) {
         let mut object = sent.as_object().unwrap().clone();
         settle(name, &mut object);
         assert_eq!(Value::Object(object), settled);

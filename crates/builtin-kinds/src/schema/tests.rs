@@ -90,7 +90,7 @@ fn versions_differ() {
 #[case("apps", "deployments", "spec.replicas", Shape::Integer, None, false, None)]
 #[case("apps", "deployments", "spec.template.spec", Shape::Object, None, false, None)]
 #[case("", "configmaps", "data.whatever", Shape::Text, None, false, None)]
-fn lists_tell_how_they_merge(
+fn schemas_of_lists_have_merge_keys(
     #[case] group: &str,
     #[case] plural: &str,
     #[case] path: &str,

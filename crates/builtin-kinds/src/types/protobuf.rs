@@ -308,7 +308,7 @@ mod tests {
     #[case::before_1970("coordination.k8s.io", "leases", within(2, &within(3, &[8, 0x82, 0x92, 0xb8, 0xc3, 0x98, 0xfe, 0xff, 0xff, 0xff, 1])), json!({"spec": {"acquireTime": "0001-01-01T00:00:02.000000Z"}}))]
     #[case::raw("apps", "controllerrevisions", within(2, &within(1, br#"{"a":1}"#)), json!({"data": {"a": 1}}))]
     #[case::a_number_nobody_knows("", "configmaps", [within(1, &within(1, b"a")), vec![0x78, 1]].concat(), json!({"metadata": {"name": "a"}}))]
-    fn a_message_is_the_json_it_stands_for(
+    fn a_message_decodes_to_the_same_json(
         #[case] group: &str,
         #[case] plural: &str,
         #[case] message: Vec<u8>,

@@ -247,7 +247,7 @@ mod tests {
     #[rstest]
     #[case::at_once("", false)]
     #[case::slowly("client: {consumer_delay: 1s}", true)]
-    fn what_a_slow_consumer_took_in_only_an_adapter_tells(#[case] client: &str, #[case] needs_adapter: bool) {
+    fn checks_of_a_slow_consumer_need_an_adapter(#[case] client: &str, #[case] needs_adapter: bool) {
         let text = format!(
             "scenario: v1\ntitle: t\nwhy: w\ncovers: [PAGE-01]\n{client}\nsteps: [{{when: {{emitted: init_done}}}}]\n"
         );

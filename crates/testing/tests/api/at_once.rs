@@ -86,7 +86,7 @@ async fn history_is_compacted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_ends_watches_and_forgets_their_past() {
+async fn a_restart_ends_watches_and_empties_the_cache_window() {
     let server = with(&["a"]).start().await;
     let old = server.resource_version();
     let mut events = watch(&server).await;

@@ -91,7 +91,7 @@ fn a_compaction_of_etcd_leaves_the_watch_cache() {
 }
 
 #[test]
-fn a_relist_ends_open_watches_and_forgets_their_past() {
+fn a_relist_ends_open_watches_and_empties_the_window() {
     let mut world = World::fixture(Version::V1_36);
     let mut open = world.watch_from(7);
     world.put("a/1", "");

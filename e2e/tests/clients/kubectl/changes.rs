@@ -41,9 +41,7 @@ fn apply_creates_leaves_alone_and_changes(#[values(Transport::Http, Transport::T
 }
 
 #[rstest]
-fn apply_on_the_servers_side_knows_who_owns_what(
-    #[values(Transport::Http, Transport::Tls)] transport: Transport,
-) {
+fn server_side_apply_tracks_field_managers(#[values(Transport::Http, Transport::Tls)] transport: Transport) {
     kubectl_at!(transport, _server, kubectl);
     let apply = |manager: &str, text: &str| {
         let field_manager = format!("--field-manager={manager}");
@@ -84,7 +82,7 @@ fn a_typing_error_is_refused_before_it_is_stored() {
 }
 
 #[test]
-fn patch_speaks_three_dialects() {
+fn patch_has_three_content_types() {
     kubectl_at!(Transport::Http, _server, kubectl);
     kubectl.ok_with(&["apply", "-f", "-"], DEPLOYMENT);
     let patch = |dialect: &str, patch: &str| {

@@ -128,7 +128,7 @@ fn a_watch_is_cut_at_the_given_byte(
 }
 
 #[test]
-fn who_is_sent_the_same_lines_is_sent_the_same_bytes() {
+fn equal_lines_are_equal_bytes() {
     let (one, two) = (line("aaaa"), line("bbbb"));
     let mut joined = Joined::allowed();
     let mut sent = |scripted: bool| {

@@ -147,7 +147,7 @@ impl Writer<'_> {
             .filter(|other| other.uid != uid)
             .map(|other| other.json())
             .collect();
-        match asked_in_vain(service, old, &others).into_causes().as_slice() {
+        match allocation_errors(service, old, &others).into_causes().as_slice() {
             [] => {}
             errors => return Err(Status::invalid_object(&self.kind, name, errors)),
         }
@@ -197,7 +197,7 @@ impl Writer<'_> {
                 }
                 used.extend(port["nodePort"].as_i64());
             }
-            // Whom a load balancer asks whether there is a pod on a node.
+            // The port of the health check that a load balancer sends to each node.
             let asked = kind == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
             if asked && spec.get("healthCheckNodePort").is_none() {
                 spec["healthCheckNodePort"] = free(&used);
@@ -207,8 +207,9 @@ impl Writer<'_> {
     }
 }
 
-/// What is wrong with the ports and the address a service asks for, having those of `old`: `others` have them, or nobody can.
-fn asked_in_vain(service: &Value, old: &Value, others: &[Value]) -> ErrorList {
+/// Returns the errors of the node ports and the cluster IP that a service requests in addition to those of `old`: already
+/// allocated by `others`, or out of range.
+fn allocation_errors(service: &Value, old: &Value, others: &[Value]) -> ErrorList {
     let mut found = ErrorList::default();
     let (address, before) = (&service["spec"]["clusterIP"], &old["spec"]["clusterIP"]);
     let text = address.as_str().unwrap_or_default();
