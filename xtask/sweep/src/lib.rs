@@ -6,12 +6,11 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::tests::reference::{Mistake, Reference};
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use conformance::client::Client;
 use conformance::drive::sim::Link;
 use fake_apiserver::scenario::{self, SharedScenario, Style};
@@ -21,12 +20,15 @@ use sweep::generate::rarity;
 use sweep::play::Difference;
 use sweep::result::Sweep;
 use sweep::run::{Plan, Progress, Shard, Times};
-use sweep::{Draft, Profile, play, report, run};
+use sweep::{Draft, play, report, run};
 
+use self::arguments::{Linked, Options, Profiles};
+use self::links::Links;
 use self::live::Live;
 use self::reach::Reach;
 use xtask::clients::{self, Clients, USAGE, processors};
 
+mod arguments;
 mod links;
 mod live;
 mod reach;
@@ -40,9 +42,6 @@ Exit codes:
 
 const FLAGGED: u8 = 1;
 const NOTHING_PLAYED: u8 = 4;
-
-/// Seeds without `--seeds`.
-const SEEDS: u64 = 10_000;
 
 /// Every client under test, the default first.
 static CLIENTS: Clients = Clients(&[
@@ -98,7 +97,7 @@ enum What {
     /// Play short seeds in virtual time and over sockets, and compare the verdicts.
     Live(Live),
     /// Play seeds with and without HTTP libraries, and compare the verdicts.
-    Links(self::links::Links),
+    Links(Links),
     /// Search for a seed that reaches a cell of the coverage tables.
     Reach(Reach),
     /// Print the scenario of a seed.
@@ -110,144 +109,6 @@ enum What {
         #[arg(long, value_enum, default_value_t = Profiles::Honest)]
         profile: Profiles,
     },
-}
-
-/// What is played, from which seed on.
-#[derive(clap::Args)]
-struct Played {
-    /// First seed.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    first: u64,
-    /// Client under test: watcher, kube-runtime, reference, or reference:MISTAKE.
-    #[arg(long, default_value = "watcher", value_name = "NAME")]
-    client: String,
-    /// How far the server can be believed: it fails (honest), or it lies as well (lies).
-    #[arg(long, value_enum, default_value_t = Profiles::Honest)]
-    profile: Profiles,
-}
-
-/// What joins client and server.
-#[derive(clap::Args)]
-struct Linked {
-    /// What joins client and server: HTTP as values (in-process), or bytes over pipes, with TLS and HTTP libraries.
-    #[arg(long, value_enum, default_value_t = LinkName::InProcess)]
-    link: LinkName,
-}
-
-#[derive(clap::Args)]
-struct Options {
-    /// Number of seeds [default: 10000].
-    #[arg(long, value_name = "N", default_value_t = SEEDS, hide_default_value = true)]
-    seeds: u64,
-    #[command(flatten)]
-    played: Played,
-    #[command(flatten)]
-    linked: Linked,
-    /// Stop taking new seeds after so long: 90s, 10m or 2h.
-    #[arg(long, value_name = "TIME")]
-    time_limit: Option<Span>,
-    /// Play only this part of the seeds: INDEX/COUNT, the index from 0.
-    #[arg(long, value_name = "I/N", default_value = "0/1")]
-    shard: ShardOf,
-    /// Number of threads [default: number of processors].
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
-    /// Write the result as JSON, for `merge`.
-    #[arg(long, value_name = "FILE")]
-    result: Option<PathBuf>,
-    /// Folder for shrunk scenarios.
-    #[arg(long, value_name = "FOLDER", default_value = "scenarios/found")]
-    found: PathBuf,
-    /// Number of plays to shrink one failure; 0: do not shrink.
-    #[arg(long, value_name = "N", default_value_t = 4_000)]
-    shrink_plays: u32,
-    /// Number of causes to shrink, those of the lowest seeds first.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    shrink_causes: usize,
-    /// Print all coverage tables.
-    #[arg(long)]
-    coverage: bool,
-    /// Print a digest of all traces: equal for equal seeds, on any machine.
-    #[arg(long)]
-    digest: bool,
-    /// Renew the counts by which the generator prefers rare faults. Changes what every seed is.
-    #[arg(long)]
-    write_rarity: bool,
-    /// Play in this build, without an optimized one.
-    #[arg(long)]
-    debug: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Profiles {
-    Honest,
-    Lies,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum LinkName {
-    InProcess,
-    Pipe,
-}
-
-impl LinkName {
-    fn value(self) -> Link {
-        match self {
-            Self::InProcess => Link::InProcess,
-            Self::Pipe => Link::Pipe,
-        }
-    }
-}
-
-impl Profiles {
-    fn value(self) -> Profile {
-        match self {
-            Self::Honest => Profile::Honest,
-            Self::Lies => Profile::Lies,
-        }
-    }
-}
-
-/// `10m`.
-#[derive(Clone, Copy)]
-struct Span(Duration);
-
-impl FromStr for Span {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no time: write 90s, 10m or 2h");
-        let unit = text.chars().next_back().ok_or_else(wrong)?;
-        let seconds = match unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            _ => return Err(wrong()),
-        };
-        let number: u64 = text[..text.len() - unit.len_utf8()]
-            .parse()
-            .map_err(|_| wrong())?;
-        let seconds = number.checked_mul(seconds).ok_or_else(wrong)?;
-        Ok(Self(Duration::from_secs(seconds)))
-    }
-}
-
-/// `0/4`.
-#[derive(Clone, Copy)]
-struct ShardOf(Shard);
-
-impl FromStr for ShardOf {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text
-            .split_once('/')
-            .and_then(|(index, of)| Some((index.parse::<u64>().ok()?, of.parse::<u64>().ok()?)));
-        match parsed {
-            Some((index, of)) if index < of => Ok(Self(Shard { index, of })),
-            Some(_) | None => Err(format!("`{text}` is no shard: write 0/4 for the first of four")),
-        }
-    }
 }
 
 impl Arguments {
@@ -579,32 +440,6 @@ mod tests {
             );
             let result = options.result.map(|path| path.display().to_string());
             assert_eq!(result, Some(format!("/results/shard-{index}.json")));
-        }
-    }
-
-    #[test]
-    fn times_and_shards_are_read_or_refused() {
-        for (text, seconds) in [
-            ("90s", Some(90)),
-            ("10m", Some(600)),
-            ("2h", Some(7_200)),
-            ("10", None),
-            ("m", None),
-            ("", None),
-        ] {
-            assert_eq!(
-                text.parse::<Span>().ok().map(|span| span.0.as_secs()),
-                seconds,
-                "{text}"
-            );
-        }
-        for (text, shard) in [
-            ("0/1", Some(Shard::WHOLE)),
-            ("3/4", Some(Shard { index: 3, of: 4 })),
-            ("4/4", None),
-            ("1", None),
-        ] {
-            assert_eq!(text.parse::<ShardOf>().ok().map(|shard| shard.0), shard, "{text}");
         }
     }
 

@@ -2,7 +2,8 @@
 
 use sweep::links::{self, Compared, Plan};
 
-use super::{Chosen, FLAGGED, NOTHING_PLAYED, Played, differing, out, print_line, processors, progress};
+use super::arguments::Played;
+use super::{Chosen, FLAGGED, NOTHING_PLAYED, differing, out, print_line, processors, progress};
 
 #[derive(clap::Args)]
 pub(super) struct Links {

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use sweep::parity::{self, Parity, Plan};
 
-use super::{
-    Chosen, FLAGGED, NOTHING_PLAYED, Played, Span, differing, out, print_line, processors, progress,
-};
+use super::arguments::{Played, Span};
+use super::{Chosen, FLAGGED, NOTHING_PLAYED, differing, out, print_line, processors, progress};
 
 /// Runs over sockets at the same time, per processor: most of them wait.
 const JOBS_PER_PROCESSOR: usize = 4;

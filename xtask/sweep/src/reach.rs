@@ -2,7 +2,8 @@
 
 use sweep::coverage;
 
-use super::{Chosen, NOTHING_PLAYED, Played, out};
+use super::arguments::Played;
+use super::{Chosen, NOTHING_PLAYED, out};
 
 #[derive(clap::Args)]
 pub(super) struct Reach {
