@@ -305,7 +305,7 @@ impl<'a> Report<'a> {
         let edition = self.arguments.edition;
         let of = edition.map_or(String::new(), |edition| format!(" of edition {}", edition.name));
         let _ = writeln!(text, "requirements{of} kept: {}", kept.join(", "));
-        for test in tests.iter().filter(|test| is_bad(test.standing)) {
+        for test in tests.iter().filter(|test| test.standing.is_failure()) {
             let (mark, word) = mark(test);
             let _ = writeln!(text, "{mark} {}   {word}", test.scenario.id);
         }
@@ -343,19 +343,6 @@ impl<'a> Report<'a> {
             requirements: [Level::Must, Level::Should].map(kept).into(),
             stale_entries: stale.to_vec(),
             exit_code: code,
-        }
-    }
-}
-
-fn is_bad(standing: Standing) -> bool {
-    match standing {
-        Standing::Failed
-        | Standing::Flaky
-        | Standing::Stale
-        | Standing::AdapterError
-        | Standing::HarnessError => true,
-        Standing::Passed | Standing::Warned | Standing::Known | Standing::NotJudged | Standing::NotScored => {
-            false
         }
     }
 }

@@ -38,6 +38,14 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// Returns true if the test differs from what is expected of it, so that a run with it is not green.
+    pub fn is_failure(self) -> bool {
+        match self {
+            Self::Failed | Self::Flaky | Self::Stale | Self::AdapterError | Self::HarnessError => true,
+            Self::Passed | Self::Warned | Self::Known | Self::NotJudged | Self::NotScored => false,
+        }
+    }
+
     /// Returns the word in reports.
     pub fn word(self) -> &'static str {
         match self {

@@ -52,6 +52,31 @@ const LEVELS_MAX: usize = 250;
 /// Maximum depth of a tree that is evaluated on the stack of the caller.
 const SHALLOW: usize = 16;
 
+/// Reserved words of CEL, which no property or variable can have as its name.
+pub(crate) const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
 /// Standard functions and those of Kubernetes.
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(library::environment()));
 

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{GROUP, request_type};
 use crate::error_list::ErrorList;
-use crate::expression::Expression;
 use crate::expression::check::Type;
+use crate::expression::{Expression, RESERVED};
 use crate::validation::formats::qualified_name;
 
 /// Reasons a validation can give.
@@ -295,29 +295,6 @@ fn mistaken(found: &mut ErrorList, source: &str, at: &str, kind: &Type, wanted: 
 
 /// Whether a variable can have this name.
 fn is_identifier(name: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let rest = name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
     begins && rest && !RESERVED.contains(&name)

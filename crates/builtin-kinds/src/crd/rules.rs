@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::rule::Rule;
 use super::structural::{Additional, List, Schema, Type};
-use crate::expression::{self, Answer, Expression, Failure, Fields, OBJECT_COST_MAX, Object};
+use crate::expression::{self, Answer, Expression, Failure, Fields, OBJECT_COST_MAX, Object, RESERVED};
 use crate::size;
 
 /// Result of evaluating rules.
@@ -352,31 +352,6 @@ fn object(schema: &Schema, json: &Value, is_object: bool) -> Object {
     }
     Box::new(Fields::new(known))
 }
-
-/// Reserved words of CEL.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Returns the escaped name of a property in expressions; `None`: it has none.
 pub(super) fn escaped(name: &str) -> Option<String> {

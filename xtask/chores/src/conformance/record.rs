@@ -54,7 +54,7 @@ impl Record {
             .footer
             .filter(|footer| footer.complete)
             .ok_or_else(|| format!("{name}: the run did not come to its end"))?;
-        let complaints = results.tests.iter().filter(|test| is_wrong(test.standing));
+        let complaints = results.tests.iter().filter(|test| test.standing.is_failure());
         let complaints = complaints.map(|test| complaint(name, &test.id, test.standing, &test.message));
         let record = Self {
             client: Library {
@@ -74,7 +74,7 @@ impl Record {
 
     /// What a client did, and what of it is not as expected.
     pub(crate) fn of_tests(name: &str, hello: &Hello, tests: &[Tested]) -> (Self, Vec<String>) {
-        let complaints = tests.iter().filter(|test| is_wrong(test.standing));
+        let complaints = tests.iter().filter(|test| test.standing.is_failure());
         let complaints = complaints
             .map(|test| complaint(name, &test.scenario.id, test.standing, &test.reported().why))
             .collect();
@@ -207,20 +207,6 @@ impl Test {
     /// Did a test come out the same, in what the page is made of?
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         (self.outcome, self.flaky, &self.broken) == (other.outcome, other.flaky, &other.broken)
-    }
-}
-
-/// Is a test not as it is expected to be?
-fn is_wrong(standing: Standing) -> bool {
-    match standing {
-        Standing::Failed
-        | Standing::Flaky
-        | Standing::Stale
-        | Standing::AdapterError
-        | Standing::HarnessError => true,
-        Standing::Passed | Standing::Warned | Standing::Known | Standing::NotJudged | Standing::NotScored => {
-            false
-        }
     }
 }
 
