@@ -11,9 +11,11 @@
 //!    `wire/chains.rs`, for failing requests `wire/rate.rs`.
 //! 3. The version is from another source: the client's own write, an object read by name (`wire/clients.rs`), a wider
 //!    collection.
-//! 4. The evidence for it was forgotten, because memory is bounded.
+//! 4. A loop sent its requests under several names, as clients do that list by one library and watch by another, or
+//!    whose requests lack the header: a name is no identity. If the harness started the only client, all names are one.
+//! 5. The evidence for it was forgotten, because memory is bounded.
 //!
-//! Explanations 2 to 4 are tried first, at constant cost per request. Only a request that none of them explains is
+//! Explanations 2 to 5 are tried first, at constant cost per request. Only a request that none of them explains is
 //! checked against all records kept (1), which also produces the text of the violation. Two watches from one list
 //! count as two watches of one loop: each loop has its own list.
 //!
@@ -76,6 +78,8 @@ const LISTED_MAX: usize = 200;
 #[derive(Debug)]
 pub struct WireJudge {
     loops_of_a_name: Loops,
+    /// The User-Agent of the first request, which all requests count as if the harness started the only client.
+    first_agent: Option<Option<String>>,
     clients: Clients,
     readers: BTreeMap<u64, Reader>,
     by_reader: BTreeMap<(Arc<str>, Arc<Subject>), u64>,
@@ -87,6 +91,8 @@ pub struct WireJudge {
     /// Memory of all readers, in records.
     held: usize,
     assumed: Assumed,
+    /// The newest version written.
+    revision: Option<position::Version>,
     excused: Vec<String>,
     made: u64,
     stopped: bool,
@@ -122,6 +128,7 @@ impl WireJudge {
     pub fn new(loops_of_a_name: Loops) -> Self {
         Self {
             loops_of_a_name,
+            first_agent: None,
             clients: Clients::default(),
             readers: BTreeMap::new(),
             by_reader: BTreeMap::new(),
@@ -130,6 +137,7 @@ impl WireJudge {
             due: BTreeSet::new(),
             held: 0,
             assumed: Assumed::new(),
+            revision: None,
             excused: Vec::new(),
             made: 0,
             stopped: false,
@@ -166,9 +174,8 @@ impl WireJudge {
                 violations,
                 ..
             } => {
-                let agent = self
-                    .clients
-                    .ask(user_agent.as_deref(), *conn, clients::is_read(*verb));
+                let name = self.name_of(user_agent.as_deref());
+                let agent = self.clients.ask(name.as_deref(), *conn, clients::is_read(*verb));
                 let decoded = decoded_path(path);
                 let named = Named::by(&decoded);
                 if *verb == Verb::Other {
@@ -181,11 +188,16 @@ impl WireJudge {
                         verb: *verb,
                         path,
                         query,
+                        revision: self.revision,
                     };
                     self.read(&agent, Subject::of(&named, query), asked, record, violations);
                 }
             }
-            What::Wrote(write) => self.clients.write(write),
+            What::Wrote(write) => {
+                self.revision = Some(position::Version::of(&write.object.resource_version));
+                self.clients.write(write);
+            }
+            What::Restored { to } => self.revision = Some(position::Version::of(&to.to_string())),
             What::Disconnected { conn, by } => self.disconnected(*conn, *by, record),
             What::StopRequested => self.stop(record),
             What::End { stream, how, by } => {
@@ -232,7 +244,6 @@ impl WireJudge {
             What::Connected { conn, peer, .. } => self.clients.connect(*conn, *peer),
             What::Goaway { .. }
             | What::Refused
-            | What::Restored { .. }
             | What::Turned { .. }
             | What::Step { .. }
             | What::Rule { .. }
@@ -323,10 +334,19 @@ impl WireJudge {
         let Some(mut there) = self.readers.remove(&id) else {
             return;
         };
-        there.ledger.ask(asked, |version| {
-            self.clients.knows(agent, there.subject.plural(), version)
-                || self.is_known_wider(agent, &there.subject, version)
-        });
+        there.ledger.ask(
+            asked,
+            |version| {
+                self.clients.knows(agent, there.subject.plural(), version)
+                    || self.is_known_wider(agent, &there.subject, version)
+                    || self.is_known_by_another_name(&there.subject, version)
+            },
+            |token| {
+                self.readers
+                    .values()
+                    .find_map(|other| other.ledger.list_of(token))
+            },
+        );
         self.readers.insert(id, there);
         let mut certain = Vec::new();
         if !violations.is_empty() {
@@ -346,6 +366,29 @@ impl WireJudge {
             id.and_then(|id| self.readers.get(id))
                 .is_some_and(|there| there.ledger.knows(version))
         })
+    }
+
+    /// Returns the name that a request counts as.
+    fn name_of(&mut self, user_agent: Option<&str>) -> Option<String> {
+        match self.loops_of_a_name {
+            Loops::Many => user_agent.map(str::to_owned),
+            Loops::One => {
+                let first = self
+                    .first_agent
+                    .get_or_insert_with(|| user_agent.map(str::to_owned));
+                first.clone()
+            }
+        }
+    }
+
+    /// Returns true if a loop of another name may be at this version of the collection, or of one that contains it.
+    fn is_known_by_another_name(&self, subject: &Subject, version: position::Version) -> bool {
+        let wider: Vec<Subject> = subject.wider().collect();
+        let mut there = self
+            .readers
+            .values()
+            .filter(|there| *there.subject == *subject || wider.contains(&there.subject));
+        there.any(|there| there.ledger.has_sent(version))
     }
 
     fn loops_of(&mut self, agent: &Arc<str>, subject: Subject) -> u64 {

@@ -2,6 +2,7 @@
 
 use ::trace::record::{ConnId, StreamId, Verb};
 
+use super::position::Version;
 use crate::trace::Moment;
 
 /// A request that no set of loops explains.
@@ -33,4 +34,6 @@ pub(super) struct Asked<'a> {
     pub(super) verb: Verb,
     pub(super) path: &'a str,
     pub(super) query: &'a [(String, String)],
+    /// The newest version written before it.
+    pub(super) revision: Option<Version>,
 }

@@ -150,6 +150,13 @@ impl Chains {
         Page::Of(Some(list))
     }
 
+    /// Returns the list that a token belongs to.
+    pub(super) fn list_of(&self, token: &str) -> Option<List> {
+        let token = Version::of(token);
+        let known = self.tokens.iter().find(|known| known.token == token)?;
+        Some(known.list.clone())
+    }
+
     /// Returns the number of tokens.
     pub(super) fn held(&self) -> usize {
         self.tokens.len()

@@ -98,8 +98,13 @@ impl Ledger {
     }
 
     /// Processes a list or watch request. `elsewhere`: whether the client may know this version from another source
-    /// than this collection.
-    pub(super) fn ask(&mut self, asked: Asked<'_>, elsewhere: impl FnOnce(Version) -> bool) {
+    /// than this collection, or under another name; `list_of`: the list of a continue token that a loop of another name was sent.
+    pub(super) fn ask(
+        &mut self,
+        asked: Asked<'_>,
+        elsewhere: impl FnOnce(Version) -> bool,
+        list_of: impl FnOnce(&str) -> Option<List>,
+    ) {
         self.rate.ask(asked.conn, asked.at.at, asked.at.seq);
         let value = |name: &str| {
             let found = asked.query.iter().find(|(key, _)| key == name);
@@ -117,10 +122,12 @@ impl Ledger {
             late: None,
             doubtful: None,
             verb: asked.verb,
+            revision: asked.revision,
             from,
             read: Position::OneOf(from.into_iter().collect()),
             kept: Position::OneOf(from.into_iter().collect()),
             started: from.is_some() && asked.verb == Verb::Watch,
+            explained: true,
             unmodified: !self.is_misled,
             expired: false,
             is_readable: true,
@@ -139,7 +146,10 @@ impl Ledger {
                 match self.chains.ask(token, asked.path, asked.query, asked.at.seq) {
                     Page::Of(Some(list)) => open.list = Some(list),
                     Page::Of(None) => open.list_forgotten = true,
-                    Page::Misused => self.suspect(&["INV-22"], Some(asked.at.seq)),
+                    Page::Misused => match list_of(token) {
+                        Some(list) => open.list = Some(list),
+                        None => self.suspect(&["INV-22"], Some(asked.at.seq)),
+                    },
                 }
             }
             (Verb::List, None, _) => {
@@ -148,7 +158,7 @@ impl Ledger {
                 self.begin(open.from_zero);
             }
             (Verb::WatchList, _, Some(version)) if self.begins_at(version) => self.begin(false),
-            (_, _, Some(version)) => self.resume(version, asked.at, elsewhere),
+            (_, _, Some(version)) => open.explained = self.resume(version, asked.at, elsewhere),
             (_, _, None) => self.begin(open.from_zero),
         }
         self.watching += usize::from(open.is_live_watch());
@@ -257,8 +267,11 @@ impl Ledger {
         let Some(open) = self.open.get_mut(&stream).filter(|open| !open.is_refused()) else {
             return;
         };
-        open.started |= starts_live(open.verb, frame);
         let version = resumes_from(frame).map(Version::of);
+        let is_created_since = frame.kind == FrameType::Added
+            && version.is_some_and(Version::is_number)
+            && open.revision.is_some_and(|began| Some(began) < version);
+        open.started |= starts_live(open.verb, frame) || (open.verb == Verb::Watch && is_created_since);
         let sound = !frame.scripted && readable(frame) && version.is_some();
         // Lines after an unreadable one may not have been read.
         if let FrameType::Error { code: 410, .. } = &frame.kind {
@@ -367,13 +380,28 @@ impl Ledger {
 
     /// Returns true if a loop may be at this version.
     pub(super) fn knows(&self, version: Version) -> bool {
-        let forgotten = self
-            .forgotten
-            .as_ref()
-            .is_some_and(|forgotten| forgotten.allows(version));
-        forgotten
-            || self.idle.iter().any(|(position, _)| position.allows(version))
-            || self.open.values().any(|open| open.read.allows(version))
+        self.remembers(version) || self.open.values().any(|open| open.read.allows(version))
+    }
+
+    /// Returns true if a loop that is idle or forgotten may be at this version.
+    fn remembers(&self, version: Version) -> bool {
+        let mut idle = self
+            .idle
+            .iter()
+            .map(|(position, _)| position)
+            .chain(&self.forgotten);
+        idle.any(|position| position.allows(version))
+    }
+
+    /// Returns true if a client may have been sent this version, whatever its name.
+    pub(super) fn has_sent(&self, version: Version) -> bool {
+        let mut open = self.open.values().filter(|open| open.explained);
+        self.remembers(version) || open.any(|open| open.read.allows(version))
+    }
+
+    /// Returns the list that a continue token belongs to.
+    pub(super) fn list_of(&self, token: &str) -> Option<List> {
+        self.chains.list_of(token)
     }
 
     /// Returns the possible resume points of all loops, for when they are dropped.
@@ -446,8 +474,8 @@ impl Ledger {
             && (self.dead.len() > 0 || !self.open.is_empty())
     }
 
-    /// Processes a watch from a version.
-    fn resume(&mut self, version: Version, asked: Moment, elsewhere: impl FnOnce(Version) -> bool) {
+    /// Processes a watch from a version. Returns whether some loop may have sent it.
+    fn resume(&mut self, version: Version, asked: Moment, elsewhere: impl FnOnce(Version) -> bool) -> bool {
         let mut there = self.idle.iter().filter(|(position, _)| position.allows(version));
         let only = matches!(
             (there.next(), there.next()),
@@ -466,14 +494,14 @@ impl Ledger {
                 // Some of them may be about to close.
                 self.rate.see(2);
             }
-            return;
+            return true;
         }
         let forgotten = self
             .forgotten
             .as_ref()
             .is_some_and(|forgotten| forgotten.allows(version));
         if forgotten || elsewhere(version) {
-            return;
+            return true;
         }
         if self.watching > 0 {
             self.waiting.insert((version, asked.seq));
@@ -481,6 +509,7 @@ impl Ledger {
         } else {
             self.suspect(RESUMPTION, Some(asked.seq));
         }
+        false
     }
 
     /// Removes a loop that may be at a version from the idle ones. Of several, removes the one whose possible

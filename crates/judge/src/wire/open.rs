@@ -24,6 +24,8 @@ pub(super) struct Open {
     /// When a line was last sent that its reader may have rejected.
     pub(super) doubtful: Option<Duration>,
     pub(super) verb: Verb,
+    /// The newest version written before the request: what was created since is no initial event.
+    pub(super) revision: Option<Version>,
     /// The requested version.
     pub(super) from: Option<Version>,
     /// Versions its reader may be at, assuming that bytes may be lost.
@@ -31,6 +33,8 @@ pub(super) struct Open {
     /// Versions its reader may be at, assuming that no bytes are lost.
     pub(super) kept: Position,
     pub(super) started: bool,
+    /// Some loop may have sent it. The version that another one starts at says nothing about what clients were sent.
+    pub(super) explained: bool,
     /// Everything sent so far was unmodified and readable.
     pub(super) unmodified: bool,
     /// A readable 410 was sent.
