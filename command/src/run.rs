@@ -383,7 +383,7 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
                 let waited_ms = ASTRAY.as_millis() as u64;
                 forced = Some(RunEnd::NotConverged { waited_ms });
             }
-            over = outlasted(&edge, timeouts) => {
+            over = outlasted(&edge, &scenario, timeouts) => {
                 let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
                 forced = Some(match over {
                     Some(quiet) => hang_end(waiting, quiet),
@@ -485,10 +485,11 @@ async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
 }
 
 /// Completes when a timeout of the run passed. Returns how long the command was idle, or `None` if it was active.
-async fn outlasted(edge: &Edge, timeouts: Timeouts) -> Option<Duration> {
+async fn outlasted(edge: &Edge, scenario: &Scenario, timeouts: Timeouts) -> Option<Duration> {
     loop {
         let now = edge.elapsed();
-        match timeouts.check(now, edge.read_records(0, last_activity), CpuWait::default()) {
+        let activity = edge.read_records(0, |records| last_activity(scenario, records));
+        match timeouts.check(now, activity, CpuWait::default()) {
             TimeoutCheck::Hang(quiet) => return Some(quiet),
             TimeoutCheck::TimeUp => return None,
             TimeoutCheck::Again(at) => {

@@ -419,16 +419,11 @@ impl ApiServer {
     }
 
     /// Returns the watches that can still send events, in order of their requests.
-    pub(crate) fn watches(&self) -> impl DoubleEndedIterator<Item = (StreamId, &Asked)> {
+    pub(crate) fn watches(&self) -> impl DoubleEndedIterator<Item = (StreamId, &Asked)> + Clone {
         self.open
             .iter()
             .filter(|(_, open)| matches!(open.source, Source::Watch(_)) && !open.exchange.is_over())
             .map(|(stream, open)| (*stream, &open.asked))
-    }
-
-    /// Returns the newest watch that can still send events.
-    pub(crate) fn newest_watch(&self) -> Option<StreamId> {
-        self.watches().next_back().map(|(stream, _)| stream)
     }
 
     /// Replica of a connection.

@@ -207,6 +207,12 @@ impl Model {
         &mut self.storage
     }
 
+    /// Changes the windows of a kind's watch caches by a number of events.
+    pub(crate) fn resize_windows(&mut self, kind: &KindRef, by: isize) {
+        let resource = self.resource_id(kind);
+        self.storage.resize_windows(resource, by);
+    }
+
     /// Applies the operation to the watch cache of a resource (group and plural), or to all, of one replica or both.
     pub fn turn_watch_caches(
         &mut self,

@@ -1,6 +1,6 @@
 //! Position in a scenario: which step is armed, what it waits for, and whether an input meets it.
 //!
-//! The script decides *that* a step runs; the server runs its actions. No HTTP and no model: requests arrive as [`Asked`],
+//! The script decides *that* a step runs; the server runs its actions. No HTTP and no model: requests arrive as [`Read`],
 //! time as an argument.
 //!
 //! ```text
@@ -17,37 +17,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use scenario::matching::{report_meets, value_meets, words_for_emitted, words_for_request};
-use scenario::{Expected, QueryMatch, RequestKind, RequestTrigger, SharedScenario, Times, Trigger};
+use scenario::matching::{Names, Read, query_meets, report_meets, words_for_emitted, words_for_request};
+use scenario::rule::kind_meets;
+use scenario::{RequestKind, RequestTrigger, SharedScenario, Times, Trigger};
 use trace::record::Verb;
 use trace::report::Report;
 
 /// Pause after an assumed report, in which the client handles the event.
 const TIME_TO_TAKE_IN: Duration = Duration::from_millis(250);
-
-/// The properties of a request that triggers match.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked<'a> {
-    /// LIST, WATCH or streaming list; others never reach the script.
-    pub verb: Verb,
-    /// Decoded query parameters.
-    pub query: &'a [(String, String)],
-}
-
-impl Asked<'_> {
-    /// The value of a query parameter; `None` when absent or empty.
-    fn param(&self, name: &str) -> Option<&str> {
-        self.query
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
-            .filter(|value| !value.is_empty())
-    }
-
-    fn continues(&self) -> bool {
-        self.verb == Verb::List && self.param("continue").is_some()
-    }
-}
 
 /// Requests since the client started, by kind.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -65,11 +42,11 @@ struct Counts {
 }
 
 impl Counts {
-    fn count(&mut self, asked: &Asked<'_>) {
+    fn count(&mut self, asked: Read<'_>) {
         self.requests += 1;
         match asked.verb {
             Verb::Watch | Verb::WatchList => self.watches += 1,
-            Verb::List if asked.continues() => {
+            Verb::List if continues(asked) => {
                 let token = asked.param("continue").map(str::to_owned);
                 if self.token != token {
                     self.pages += 1;
@@ -163,13 +140,8 @@ impl Script {
     }
 
     /// A request arrived. `Some(step)`: it meets that step, whose actions run now, before the response.
-    /// `expand`: resolves a value of the file.
-    pub fn on_request(
-        &mut self,
-        now: Duration,
-        asked: &Asked<'_>,
-        expand: &dyn Fn(&Expected) -> Option<String>,
-    ) -> Option<usize> {
+    /// `names`: values of the file.
+    pub fn on_request(&mut self, now: Duration, asked: Read<'_>, names: &dyn Names) -> Option<usize> {
         self.on_activity(now);
         self.counts.count(asked);
         let first = self.armed()?;
@@ -178,7 +150,7 @@ impl Script {
             .find(|step| match &self.scenario.steps[*step].when {
                 Trigger::Request(trigger) => {
                     let again = *step == first && self.met > 0;
-                    request_meets(trigger, asked, &self.counts, again, expand)
+                    request_meets(trigger, asked, &self.counts, again, names)
                 }
                 Trigger::Now
                 | Trigger::Emitted(_)
@@ -203,24 +175,14 @@ impl Script {
     }
 
     /// The client reported an event. [`Script::poll`] returns the steps that it makes due.
-    pub fn on_report(
-        &mut self,
-        now: Duration,
-        report: &Report,
-        expand: &dyn Fn(&Expected) -> Option<String>,
-    ) {
+    pub fn on_report(&mut self, now: Duration, report: &Report, names: &dyn Names) {
         self.on_activity(now);
-        self.count_report(report, expand);
+        self.count_report(report, names);
     }
 
     /// The bytes of this event were sent: counts as the report of a client without an adapter.
-    pub fn on_assumed_report(
-        &mut self,
-        now: Duration,
-        report: &Report,
-        expand: &dyn Fn(&Expected) -> Option<String>,
-    ) {
-        if self.count_report(report, expand) {
+    pub fn on_assumed_report(&mut self, now: Duration, report: &Report, names: &dyn Names) {
+        if self.count_report(report, names) {
             self.assumed = Some(now);
         }
     }
@@ -319,11 +281,11 @@ impl Script {
     }
 
     /// Counts a report for the steps that wait for it. Returns false if none does.
-    fn count_report(&mut self, report: &Report, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
+    fn count_report(&mut self, report: &Report, names: &dyn Names) -> bool {
         let mut counted = false;
         for step in self.candidates() {
             if let Trigger::Emitted(wanted) = &self.scenario.steps[step].when
-                && report_meets(wanted, report, expand)
+                && report_meets(wanted, report, names)
             {
                 *self.emitted.entry(step).or_default() += 1;
                 counted = true;
@@ -376,30 +338,31 @@ impl Script {
 
 fn request_meets(
     trigger: &RequestTrigger,
-    asked: &Asked<'_>,
+    asked: Read<'_>,
     counts: &Counts,
     again: bool,
-    expand: &dyn Fn(&Expected) -> Option<String>,
+    names: &dyn Names,
 ) -> bool {
-    let is_watch = matches!(asked.verb, Verb::Watch | Verb::WatchList);
-    let (kind_meets, ordinal) = match trigger.kind {
-        RequestKind::List => (asked.verb == Verb::List && !asked.continues(), counts.lists),
-        RequestKind::Page { page } => (asked.continues() && counts.pages == page, counts.lists),
-        RequestKind::Watch => (is_watch, counts.watches),
-        RequestKind::Any => (asked.verb != Verb::Other, counts.requests),
+    let ordinal = match trigger.kind {
+        RequestKind::List | RequestKind::Page { .. } => counts.lists,
+        RequestKind::Watch => counts.watches,
+        RequestKind::Any => counts.requests,
+    };
+    let is_page = match trigger.kind {
+        RequestKind::Page { page } => counts.pages == page,
+        RequestKind::List | RequestKind::Watch | RequestKind::Any => true,
     };
     // An ordinal selects the first request of a step for several.
     let ordinal_meets = again || trigger.nth.is_none_or(|nth| nth == ordinal);
-    kind_meets
+    kind_meets(trigger.kind, asked.verb, asked.query)
+        && is_page
         && ordinal_meets
-        && trigger
-            .query
-            .iter()
-            .all(|wanted| query_meets(wanted, asked, expand))
+        && query_meets(&trigger.query, asked, names)
 }
 
-fn query_meets(wanted: &QueryMatch, asked: &Asked<'_>, expand: &dyn Fn(&Expected) -> Option<String>) -> bool {
-    value_meets(&wanted.value, asked.param(&wanted.name), expand)
+/// Returns whether it is a later page of a LIST.
+fn continues(asked: Read<'_>) -> bool {
+    asked.verb == Verb::List && !asked.is_start()
 }
 
 fn past(trigger: &RequestTrigger, counts: &Counts) -> Option<String> {

@@ -131,7 +131,7 @@ impl Server {
     pub fn poll_timeout(&self) -> Option<Duration> {
         let now = self.api.now();
         let run = self.run.as_ref();
-        let run = run.and_then(|run| run.poll_timeout(now, || self.api.watches_followed()));
+        let run = run.and_then(|run| run.poll_timeout(now, watches(&self.api)));
         let due = [self.api.poll_timeout(), run].into_iter().flatten().min();
         due.map(|at| at.max(now))
     }
@@ -178,9 +178,12 @@ impl Server {
             return;
         };
         if let Some(run) = &mut self.run {
-            let collection = asked.collection.as_ref();
-            let of_target = collection.is_none_or(|collection| self.api.is_followed(collection));
-            if let Some(step) = run.on_request(now, asked, of_target) {
+            let started = run.on_start(asked, stream, self.api.revision());
+            let step = run.on_request(now, asked, stream);
+            if let Some(bound) = started {
+                self.api.record(now, bound);
+            }
+            if let Some(step) = step {
                 self.run_step(now, step, Some(stream));
             }
         }
@@ -209,7 +212,7 @@ impl Server {
         self.api.pump_due(now, &mut self.run);
         self.observe(now);
         if let Some(run) = &mut self.run {
-            for what in run.advance(now, || self.api.watches_followed()) {
+            for what in run.advance(now, watches(&self.api)) {
                 self.api.record(now, what);
             }
         }
@@ -217,7 +220,16 @@ impl Server {
 
     fn due_step(&mut self, now: Duration) -> Option<usize> {
         let (api, run) = (&self.api, self.run.as_mut()?);
-        run.due_step(now, || api.newest_watch().is_some(), || api.watches_followed())
+        run.due_step(now, watches(api))
+    }
+
+    /// Returns the watch that actions apply to if no request met their step: the newest one, of the loop under test if there is
+    /// a scenario.
+    fn newest_watch(&self) -> Option<StreamId> {
+        match &self.run {
+            Some(run) => run.newest_of_loop(watches(&self.api)),
+            None => watches(&self.api).max(),
+        }
     }
 
     /// Pumps one response.
@@ -234,6 +246,10 @@ impl Server {
             run.on_write(now, &key, state);
         }
     }
+}
+
+fn watches(api: &ApiServer) -> impl Iterator<Item = StreamId> + Clone {
+    api.watches().map(|(stream, _)| stream)
 }
 
 /// Without a scenario nothing is observed.

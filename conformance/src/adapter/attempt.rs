@@ -426,7 +426,7 @@ async fn drive(child: &mut Child, edge: &Edge, scenario: &Scenario, timeouts: Ti
         let Some(moment) = moment else {
             let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
             let now = edge.elapsed();
-            let activity = edge.read_records(0, last_activity);
+            let activity = edge.read_records(0, |records| last_activity(scenario, records));
             let total = held_up(child, before);
             let since_activity = total.saturating_sub(at_activity.1);
             if activity > at_activity.0 {

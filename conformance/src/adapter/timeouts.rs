@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use fake_apiserver::record::{Record, RunEnd, What};
-use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::{Scenario, Told};
 use fake_apiserver::server::Limits;
 use judge::wire::{grants, takes};
 
@@ -72,16 +72,20 @@ impl Timeouts {
     }
 }
 
-/// Returns the time of the client's last request, report or connection.
-pub fn last_activity(records: &[Record]) -> Duration {
-    let of_client = |record: &&Record| {
-        matches!(
-            record.what,
-            What::Request { .. } | What::Reported(_) | What::Connected { .. }
-        )
+/// Returns the time of the client's last activity: its last report, or request of the loop under test. A client that only
+/// renews a lease hangs. Until that loop starts, any request and connection counts.
+pub fn last_activity(scenario: &Scenario, records: &[Record]) -> Duration {
+    let told = Told::after(scenario, records);
+    let last = |counts: &dyn Fn(&What) -> bool| {
+        let last = records.iter().rev().find(|record| counts(&record.what));
+        last.map(|record| record.at)
     };
-    let last = records.iter().rev().find(of_client);
-    last.map_or(Duration::ZERO, |record| record.at)
+    let of_loop = last(&|what| match what {
+        What::Request { stream, .. } => told.is_of_loop(*stream),
+        what => matches!(what, What::Reported(_)),
+    });
+    let of_any = || last(&|what| matches!(what, What::Request { .. } | What::Connected { .. }));
+    of_loop.or_else(of_any).unwrap_or_default()
 }
 
 /// Returns the end of a run whose client was idle for `quiet`. `waiting`: the waiting step, and what it waits for.
@@ -116,7 +120,7 @@ fn longest_grant(scenario: &Scenario) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use fake_apiserver::record::What;
+    use fake_apiserver::record::{Verb, What};
     use judge::trace::sample::{Sample, scenario};
     use rstest::rstest;
 
@@ -186,10 +190,22 @@ mod tests {
     }
 
     #[test]
-    fn activity_is_requests_and_reports() {
+    fn activity_is_requests_of_the_loop_and_reports() {
+        let scenario = scenario();
         let mut sample = Sample::new();
-        sample.after(1000).list(&[]).after(1000).push(What::StopRequested);
-        assert_eq!(last_activity(&sample.records()), s(1));
-        assert_eq!(last_activity(&[]), Duration::ZERO);
+        sample.after(1000).push(What::Connected {
+            conn: fake_apiserver::record::ConnId(1),
+            replica: Default::default(),
+            peer: None,
+        });
+        assert_eq!(last_activity(&scenario, &sample.records()), s(1));
+        sample.after(1000).list(&[]);
+        sample
+            .after(1000)
+            .request(Verb::Other, &[])
+            .after(1000)
+            .push(What::StopRequested);
+        assert_eq!(last_activity(&scenario, &sample.records()), s(2));
+        assert_eq!(last_activity(&scenario, &[]), Duration::ZERO);
     }
 }

@@ -4,7 +4,7 @@
 //! requests and events prove nothing and only forbidden ones count.
 
 use ::trace::record::RunEnd;
-use scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, Scenario};
+use scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, RequestKind, Scenario, Told};
 
 use crate::cache::Cache;
 use crate::trace::{Exchange, Moment, Reported, Trace};
@@ -14,14 +14,14 @@ use crate::words;
 mod matching;
 
 use matching::{
-    Names, any_of, emitted, emitted_words, header_values, header_words, matches, of_kind, query_words,
-    resumed, same_name,
+    Names, any_of, continues_start, emitted, emitted_words, header_values, header_words, is_exactly, matches,
+    of_kind, query_words, resumed, same_name, starts_instead,
 };
 
 /// Returns the expectations that are not met, and the forbidden requests and events in the trace.
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check { scenario, trace };
+    let check = Check::new(scenario, trace);
     check.requests(&mut found);
     check.counts(&mut found, true);
     check.never(&mut found);
@@ -34,7 +34,7 @@ pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
 /// Returns the forbidden requests and events in the trace. For runs that stopped early.
 pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check { scenario, trace };
+    let check = Check::new(scenario, trace);
     check.counts(&mut found, false);
     check.never(&mut found);
     check.never_emitted(&mut found);
@@ -44,7 +44,7 @@ pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
 /// Returns the part of [`unmet`] about requests, which needs no reports.
 pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check { scenario, trace };
+    let check = Check::new(scenario, trace);
     check.requests(&mut found);
     check.counts(&mut found, true);
     check.never(&mut found);
@@ -54,15 +54,16 @@ pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradi
 /// Returns the part of [`broken`] that needs no reports.
 pub fn broken_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check { scenario, trace };
+    let check = Check::new(scenario, trace);
     check.counts(&mut found, false);
     check.never(&mut found);
     found
 }
 
 /// Returns when the event that a stuck step waits for was reported before the step was armed, if it was.
-pub fn came_before(trace: &Trace<'_>, expected: &EmittedMatch) -> Option<Moment> {
-    let names = Names::new(trace);
+pub fn came_before(scenario: &Scenario, trace: &Trace<'_>, expected: &EmittedMatch) -> Option<Moment> {
+    let told = told(scenario, trace);
+    let names = Names::new(trace, &told);
     trace
         .reports
         .iter()
@@ -70,22 +71,44 @@ pub fn came_before(trace: &Trace<'_>, expected: &EmittedMatch) -> Option<Moment>
         .map(|reported| reported.at)
 }
 
+/// Returns what the client was told. Only a client that writes is told versions that no scenario can name.
+fn told(scenario: &Scenario, trace: &Trace<'_>) -> Told {
+    if trace.writes.iter().all(|wrote| wrote.write.by.is_none()) {
+        return Told::of(scenario);
+    }
+    Told::after(scenario, trace.records())
+}
+
 struct Check<'t, 'a> {
     scenario: &'t Scenario,
     trace: &'t Trace<'a>,
+    told: Told,
 }
 
 impl<'t, 'a> Check<'t, 'a> {
+    fn new(scenario: &'t Scenario, trace: &'t Trace<'a>) -> Self {
+        Self {
+            scenario,
+            trace,
+            told: told(scenario, trace),
+        }
+    }
+
     fn requests(&self, found: &mut Vec<Contradiction>) {
         let expect = &self.scenario.expect;
         let reads: Vec<&Exchange<'a>> = self.trace.reads().collect();
-        let mut names = Names::new(self.trace);
+        let mut names = Names::new(self.trace, &self.told);
         let mut used = vec![false; reads.len()];
         let mut from = 0;
         let mut before: Option<&Exchange<'a>> = None;
+        // A WATCH that stood for a LIST, and may stand for the WATCH after it.
+        let mut next_start: Option<usize> = None;
         for (index, expected) in expect.requests.iter().enumerate() {
             let check = format!("expect.requests[{index}]");
-            let hit = if expected.or_relist {
+            let start = next_start.take();
+            let hit = if let Some(at) = start.filter(|at| continues_start(&names, expected, reads[*at])) {
+                Some(at)
+            } else if expected.or_relist {
                 resumed(&names, expected, &reads, from)
             } else {
                 (from..reads.len()).find(|at| any_of(&names, expected, reads[*at]))
@@ -100,10 +123,15 @@ impl<'t, 'a> Check<'t, 'a> {
                 names.bind(name, reads[hit]);
             }
             // The pages of a relist belong to it.
-            let first = if expected.or_relist { from } else { hit };
+            let first = if expected.or_relist { from.min(hit) } else { hit };
             used[first..=hit].fill(true);
             before = Some(reads[hit]);
             from = hit + 1;
+            let lists = expected
+                .any_of
+                .iter()
+                .any(|request| request.kind == RequestKind::List);
+            next_start = (lists && reads[hit].is_watch()).then_some(hit);
         }
         if expect.only
             && let Some(at) = used.iter().position(|used| !used)
@@ -226,7 +254,7 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn counts(&self, found: &mut Vec<Contradiction>, whole: bool) {
-        let names = Names::new(self.trace);
+        let names = Names::new(self.trace, &self.told);
         for (index, count) in self.scenario.expect.counts.iter().enumerate() {
             let RequestCount {
                 kind,
@@ -235,17 +263,27 @@ impl<'t, 'a> Check<'t, 'a> {
                 at_most,
                 at,
             } = count;
-            let hits: Vec<&Exchange<'a>> = self
+            let of_kind = self.trace.reads().filter(|exchange| of_kind(exchange, *kind));
+            let exact: Vec<&Exchange<'a>> = of_kind
+                .clone()
+                .filter(|exchange| is_exactly(&names, query, exchange))
+                .collect();
+            let starts = self
                 .trace
                 .reads()
-                .filter(|exchange| of_kind(exchange, *kind) && matches(&names, query, exchange))
+                .filter(|exchange| starts_instead(&names, *kind, query, exchange));
+            let at_all: Vec<&Exchange<'a>> = of_kind
+                .filter(|exchange| matches(&names, query, exchange))
+                .chain(starts)
                 .collect();
-            let number = hits.len() as u32;
-            let bound = match (at_least, at_most) {
-                (_, Some(most)) if number > *most => format!("at most {most}"),
-                (Some(least), _) if whole && number < *least => format!("at least {least}"),
+            let (bound, hits) = match (at_least, at_most) {
+                (_, Some(most)) if exact.len() > *most as usize => (format!("at most {most}"), exact),
+                (Some(least), _) if whole && at_all.len() < *least as usize => {
+                    (format!("at least {least}"), at_all)
+                }
                 (Some(_) | None, Some(_) | None) => continue,
             };
+            let number = hits.len();
             let what = query_words(&names, *kind, query, u64::MAX);
             found.push(self.contradiction(
                 format!("expect.counts[{index}]"),
@@ -259,7 +297,7 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn never(&self, found: &mut Vec<Contradiction>) {
-        let names = Names::new(self.trace);
+        let names = Names::new(self.trace, &self.told);
         for (index, never) in self.scenario.expect.never.iter().enumerate() {
             let Some(from) = self.forbidden_from(never.after.as_deref()) else {
                 continue;
@@ -267,7 +305,7 @@ impl<'t, 'a> Check<'t, 'a> {
             let hit = self.trace.reads().find(|exchange| {
                 exchange.asked.seq >= from
                     && of_kind(exchange, never.kind)
-                    && matches(&names, &never.query, exchange)
+                    && is_exactly(&names, &never.query, exchange)
             });
             let Some(hit) = hit else { continue };
             let what = query_words(&names, never.kind, &never.query, hit.asked.seq);
@@ -292,7 +330,7 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn events(&self, found: &mut Vec<Contradiction>) {
-        let names = Names::new(self.trace);
+        let names = Names::new(self.trace, &self.told);
         let mut from = 0;
         let mut before: Option<&Reported<'a>> = None;
         for (index, expected) in self.scenario.expect.events.iter().enumerate() {
@@ -354,7 +392,7 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn never_emitted(&self, found: &mut Vec<Contradiction>) {
-        let names = Names::new(self.trace);
+        let names = Names::new(self.trace, &self.told);
         for (index, never) in self.scenario.expect.never_emitted.iter().enumerate() {
             let EmittedNever { event, before, after } = never;
             let Some(from) = self.forbidden_from(after.as_deref()) else {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ::trace::record::{Record, RunEnd, Verb, What};
 use ::trace::report::Report;
 use apimachinery::path::decoded_path;
-use scenario::{Contract, Named, Scenario, Trigger};
+use scenario::{Contract, Named, Scenario, Told, Trigger};
 
 use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
@@ -32,35 +32,36 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
 }
 
 /// Returns the verdict on a run of a client without reports: the scenario's expectations on requests, the end of the
-/// run, and the violations of invariants in `found` (see [`crate::wire`]). Only requests for the scenario's target
-/// count.
+/// run, and the violations of invariants in `found` (see [`crate::wire`]). Only requests of the loop under test count.
 pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradiction>) -> Verdict {
-    let target = &scenario.target;
-    let (mut streams, mut elsewhere) = (BTreeSet::new(), BTreeSet::new());
-    let about: Vec<Record> = records
+    let told = Told::after(scenario, records);
+    let of_loop: Vec<Record> = records
         .iter()
-        .filter(|record| {
-            if let What::Request {
-                stream, path, verb, ..
-            } = &record.what
-            {
-                let path = decoded_path(path);
-                let named = Named::by(&path);
-                let meant =
-                    *verb != Verb::Other && named.group == target.group && named.plural == target.plural;
-                if !meant && *verb != Verb::Other {
-                    elsewhere.insert(collection_words(named.group, named.plural));
-                }
-                return meant && streams.insert(*stream);
-            }
-            record
-                .what
-                .stream()
-                .is_none_or(|stream| streams.contains(&stream))
-        })
+        .filter(|record| record.what.stream().is_none_or(|stream| told.is_of_loop(stream)))
         .cloned()
         .collect();
-    judge_by(scenario, &about, Evidence::Wire { found, elsewhere })
+    let elsewhere = if of_loop
+        .iter()
+        .any(|record| matches!(record.what, What::Request { .. }))
+    {
+        BTreeSet::new()
+    } else {
+        collections(records)
+    };
+    judge_by(scenario, &of_loop, Evidence::Wire { found, elsewhere })
+}
+
+/// Returns the collections that were listed and watched.
+fn collections(records: &[Record]) -> BTreeSet<String> {
+    let read = records.iter().filter_map(|record| match &record.what {
+        What::Request { path, verb, .. } if *verb != Verb::Other => {
+            let path = decoded_path(path);
+            let named = Named::by(&path);
+            Some(collection_words(named.group, named.plural))
+        }
+        _ => None,
+    });
+    read.collect()
 }
 
 fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verdict {
@@ -234,7 +235,7 @@ fn stuck(
     let waiting = scenario.steps.get(step).map(|step| &step.when);
     let last = match waiting {
         // A step counts only events reported while it waits; the author may have meant it to run earlier.
-        Some(Trigger::Emitted(event)) => match check::came_before(trace, event) {
+        Some(Trigger::Emitted(event)) => match check::came_before(scenario, trace, event) {
             Some(at) => format!(
                 "it had done so at {}, before the step waited; {last}",
                 words::time(at.at)

@@ -91,6 +91,8 @@ pub struct Exchange<'a> {
     pub user_agent: Option<&'a str>,
     /// List option rules violated.
     pub violations: &'a [String],
+    /// The store's revision when the request arrived, as far as writes are in the trace.
+    pub revision: Option<u64>,
     /// LIST attempt that this request belongs to or follows, from 1; 0 before the first.
     pub attempt: u32,
     /// Page number of a LIST within its attempt, from 1; retries keep the number. 0 for other verbs.
@@ -412,6 +414,19 @@ impl<'a> Exchange<'a> {
     /// Returns true for a WATCH or streaming list.
     pub fn is_watch(&self) -> bool {
         matches!(self.verb, Verb::Watch | Verb::WatchList)
+    }
+
+    /// Returns true for an ADDED line of an object that was created after the request: it is no initial event.
+    pub(crate) fn is_created_since(&self, frame: &Frame) -> bool {
+        let version = frame
+            .object
+            .as_ref()
+            .and_then(|object| object.resource_version.parse().ok());
+        let is_newer = self
+            .revision
+            .zip(version)
+            .is_some_and(|(began, version)| began < version);
+        frame.kind == FrameType::Added && is_newer
     }
 
     /// Returns the page of the response, if any.

@@ -14,6 +14,7 @@ pub use self::action::{
     Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SentObject, ShapeAction,
     StatusSpec, StoreAction, StreamAction, Where,
 };
+pub use self::awaited::Awaited;
 pub use self::client::{BackoffSettings, ClientSettings, Contract};
 pub use self::errors::{LoadError, LoadErrors, Style};
 pub use self::files::{ScenarioFile, find};
@@ -21,10 +22,12 @@ pub use self::load::{load, parse, parse_rule, parse_wait};
 pub use self::problem::Code;
 pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
 pub use self::schema::{control_schemas, json_schema};
+pub use self::told::{TargetLoop, Told};
 pub use self::warnings::{Warning, warnings};
 pub use self::words::{duration, nearest};
 
 mod action;
+mod awaited;
 pub mod catalogue;
 mod check;
 mod client;
@@ -42,6 +45,7 @@ mod read;
 pub mod rule;
 mod schema;
 mod span;
+mod told;
 mod tree;
 mod validate;
 mod warnings;
@@ -390,7 +394,7 @@ pub enum Expected {
 /// Reference to a value: `$name`, `$name.rv`, `$name.continue`, `$start`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ref {
-    /// `$start`: the store's resourceVersion when the client starts.
+    /// `$start`: the version of the first list that the client was sent; until then, the store's.
     Start,
     /// `$name` or `$name.rv`: the resourceVersion of the write, list or watch bookmark of this name.
     ResourceVersion(String),

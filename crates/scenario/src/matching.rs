@@ -2,33 +2,129 @@
 //!
 //! Independent of which step is armed and of how often anything matched.
 
+use std::borrow::Cow;
+
+use trace::record::Verb;
 use trace::report::Report;
 
-use super::{EmittedKind, EmittedMatch, Expected, RequestKind, RequestTrigger};
+use super::{EmittedKind, EmittedMatch, Expected, QueryMatch, Ref, RequestKind, RequestTrigger};
+
+/// Values of a scenario's names, as far as they are known.
+pub trait Names {
+    /// Returns the value of a reference; `None` while it has none.
+    fn value(&self, reference: &Ref) -> Option<Cow<'_, str>>;
+
+    /// Returns whether a client that sends or reports `value` is where the scenario expects `expected`, because only the
+    /// client's own writes lie in between ([`super::Told`]).
+    fn stands_for(&self, expected: &str, value: &str) -> bool;
+}
+
+/// Names of a rule, which has none.
+#[derive(Debug, Clone, Copy)]
+pub struct NoNames;
+
+impl Names for NoNames {
+    fn value(&self, _: &Ref) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    fn stands_for(&self, _: &str, _: &str) -> bool {
+        false
+    }
+}
+
+/// A LIST, WATCH or streaming list, as conditions see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Read<'a> {
+    /// LIST, WATCH or streaming list.
+    pub verb: Verb,
+    /// Query parameters, decoded.
+    pub query: &'a [(String, String)],
+}
+
+impl<'a> Read<'a> {
+    /// Returns a query parameter; `None` if it is absent or empty, which are equivalent in the API.
+    pub fn param(self, name: &str) -> Option<&'a str> {
+        let found = self.query.iter().find(|(key, _)| key == name);
+        found
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Returns true for a WATCH or streaming list.
+    pub fn is_watch(self) -> bool {
+        matches!(self.verb, Verb::Watch | Verb::WatchList)
+    }
+
+    /// Returns true for a WATCH that begins with the current state: one without a version, or at version 0.
+    pub fn is_start_without_list(self) -> bool {
+        self.verb == Verb::Watch && matches!(self.param("resourceVersion"), None | Some("0"))
+    }
+
+    /// Returns true for a request with which a loop starts, or starts again: it needs no version of an earlier response.
+    pub fn is_start(self) -> bool {
+        match self.verb {
+            Verb::List => self.param("continue").is_none(),
+            Verb::WatchList => true,
+            Verb::Watch => self.is_start_without_list(),
+            Verb::Other => false,
+        }
+    }
+}
+
+/// Returns true if the conditions on a query are met.
+pub fn query_meets(wanted: &[QueryMatch], read: Read<'_>, names: &dyn Names) -> bool {
+    wanted
+        .iter()
+        .all(|wanted| value_meets(&wanted.value, read.param(&wanted.name), names))
+}
+
+/// Returns true if the conditions on a query are met to the letter: a version stands only for itself.
+pub fn query_is(wanted: &[QueryMatch], read: Read<'_>, names: &dyn Names) -> bool {
+    wanted
+        .iter()
+        .all(|wanted| value_is(&wanted.value, read.param(&wanted.name), names))
+}
+
+/// Returns true if a WATCH without a version stands for an expected LIST: it starts a loop like a list.
+pub fn starts_instead(kind: RequestKind, query: &[QueryMatch], read: Read<'_>, names: &dyn Names) -> bool {
+    kind == RequestKind::List && read.is_start_without_list() && query_meets(query, read, names)
+}
+
+/// Returns true if such a start also stands for the WATCH that is expected after the LIST, which has no other version.
+pub fn continues_start(kind: RequestKind, query: &[QueryMatch], read: Read<'_>, names: &dyn Names) -> bool {
+    let mut others = query.iter().filter(|wanted| wanted.name != "resourceVersion");
+    kind == RequestKind::Watch
+        && read.is_start_without_list()
+        && others.all(|wanted| value_meets(&wanted.value, read.param(&wanted.name), names))
+}
 
 /// Returns true if `value` satisfies `wanted`; absent and empty values are `None`.
-pub fn value_meets(
-    wanted: &Expected,
-    value: Option<&str>,
-    expand: &dyn Fn(&Expected) -> Option<String>,
-) -> bool {
+pub fn value_meets(wanted: &Expected, value: Option<&str>, names: &dyn Names) -> bool {
+    if let (Expected::Ref(reference), Some(value)) = (wanted, value)
+        && let Some(expected) = names.value(reference)
+        && names.stands_for(&expected, value)
+    {
+        return true;
+    }
+    value_is(wanted, value, names)
+}
+
+/// Returns true if `value` satisfies `wanted` to the letter.
+pub fn value_is(wanted: &Expected, value: Option<&str>, names: &dyn Names) -> bool {
     match wanted {
-        Expected::Is(_) | Expected::Ref(_) => match expand(wanted) {
-            Some(text) => value.unwrap_or_default() == text,
-            None => false,
-        },
-        Expected::Not(inner) => !value_meets(inner, value, expand),
-        Expected::Absent => value.is_none(),
-        Expected::Present => value.is_some(),
+        Expected::Is(text) => value.unwrap_or_default() == text,
+        Expected::Ref(reference) => names
+            .value(reference)
+            .is_some_and(|expected| value.unwrap_or_default() == expected),
+        Expected::Not(inner) => !value_is(inner, value, names),
+        Expected::Absent => value.is_none_or(str::is_empty),
+        Expected::Present => value.is_some_and(|value| !value.is_empty()),
     }
 }
 
 /// Returns true if the report matches, ignoring the ordinal.
-pub fn report_meets(
-    wanted: &EmittedMatch,
-    report: &Report,
-    expand: &dyn Fn(&Expected) -> Option<String>,
-) -> bool {
+pub fn report_meets(wanted: &EmittedMatch, report: &Report, names: &dyn Names) -> bool {
     let object = report.object();
     let name_meets = wanted
         .name
@@ -38,7 +134,7 @@ pub fn report_meets(
         value_meets(
             wanted,
             object.and_then(|object| object.resource_version.as_deref()),
-            expand,
+            names,
         )
     });
     kind_meets(wanted, report) && name_meets && version_meets

@@ -260,7 +260,8 @@ impl Waiting {
                 }
                 self.streams.insert(*stream);
                 let Some(when) = &self.wait.when else { return false };
-                let meant = counts && kind_meets(when.kind, *verb, query) && query_meets(&when.query, query);
+                let meant =
+                    counts && kind_meets(when.kind, *verb, query) && query_meets(&when.query, *verb, query);
                 self.meant += u32::from(meant);
                 meant && when.nth.is_none_or(|nth| nth == self.meant)
             }
@@ -336,20 +337,8 @@ pub fn kind_meets(kind: RequestKind, verb: Verb, query: &[(String, String)]) -> 
 }
 
 /// Returns true if the conditions on a query are met. Rules have no names, so values are literal.
-pub fn query_meets(wanted: &[QueryMatch], query: &[(String, String)]) -> bool {
-    wanted.iter().all(|wanted| {
-        let value = query
-            .iter()
-            .find(|(name, value)| *name == wanted.name && !value.is_empty())
-            .map(|(_, value)| value.as_str());
-        matching::value_meets(&wanted.value, value, &|expected| match expected {
-            super::Expected::Is(text) => Some(text.clone()),
-            super::Expected::Ref(_)
-            | super::Expected::Not(_)
-            | super::Expected::Absent
-            | super::Expected::Present => None,
-        })
-    })
+pub fn query_meets(wanted: &[QueryMatch], verb: Verb, query: &[(String, String)]) -> bool {
+    matching::query_is(wanted, matching::Read { verb, query }, &matching::NoNames)
 }
 
 #[cfg(test)]

@@ -163,6 +163,9 @@ pub struct StoreWrite {
     pub op: WriteOp,
     /// Whether the object matches the namespace and selectors of the scenario's client after this write.
     pub selected: bool,
+    /// The request that made the write, or led to it; `None` for a write of the script or of the control API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<StreamId>,
     /// The object as stored after the write (before it, for a delete); `None` for Secrets, and if content is not
     /// compared with the client's reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]

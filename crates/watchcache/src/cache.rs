@@ -87,6 +87,11 @@ impl<O: Object, K> WatchCache<O, K> {
         }
     }
 
+    /// Changes the window by a number of events.
+    pub(crate) fn resize(&mut self, by: isize) {
+        self.capacity = self.capacity.saturating_add_signed(by).max(1);
+    }
+
     /// Returns the revision up to which the cache is current.
     pub(crate) fn revision(&self) -> u64 {
         self.revision.get()

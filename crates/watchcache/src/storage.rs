@@ -203,6 +203,13 @@ impl<O: Object, K> Storage<O, K> {
         replica
     }
 
+    /// Changes the windows of a resource's watch caches by a number of events.
+    pub fn resize_windows(&mut self, resource: ResourceId, by: isize) {
+        let resource = self.resource_mut(resource);
+        resource.first.resize(by);
+        resource.others.iter_mut().for_each(|cache| cache.resize(by));
+    }
+
     /// Number of apiservers.
     pub fn replicas(&self) -> usize {
         self.replicas

@@ -103,7 +103,7 @@ impl ApiServer {
     /// Creates the objects that kube-apiserver creates when it starts.
     pub(crate) fn bootstrap(&mut self) {
         let written = self.model.bootstrap();
-        self.record_writes(Duration::ZERO, written);
+        self.record_writes(Duration::ZERO, None, written);
         self.mark_initial_state();
     }
 
@@ -149,7 +149,7 @@ impl ApiServer {
         }
         self.turned(now, "reset: no rules, nothing stale, nothing refused".to_owned());
         let written = self.model.reset(now);
-        self.record_writes(now, written);
+        self.record_writes(now, None, written);
         self.compact_if_due(now);
         self.touch_all();
     }
@@ -278,7 +278,7 @@ impl ApiServer {
         };
         let done = self.model.write(Duration::ZERO, request, 0);
         let done = done.map_err(|refused| refused.status)?;
-        self.record_writes(Duration::ZERO, done.written);
+        self.record_writes(Duration::ZERO, None, done.written);
         Ok(())
     }
 

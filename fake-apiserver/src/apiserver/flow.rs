@@ -12,6 +12,7 @@ use super::exchange::Fate;
 use super::log::Log;
 use super::memory::EVENT_BYTES_MAX;
 use super::output::Output;
+use super::store::Followed;
 use super::{ApiServer, Asked, Open, Source};
 use crate::model::conversions::Need;
 use crate::model::{Model, WatchPoll, error_frame};
@@ -106,6 +107,7 @@ impl ApiServer {
                 now,
                 RefillContext {
                     model: &self.model,
+                    followed: self.followed.as_ref(),
                     changed_at: &mut self.changed_at,
                     log: &mut self.log,
                     wakes: &mut self.wakes,
@@ -180,6 +182,7 @@ fn is_stalled(records: &[Record]) -> bool {
 /// The parts of the server that a refill reads and writes.
 struct RefillContext<'s> {
     model: &'s Model,
+    followed: Option<&'s Followed>,
     changed_at: &'s mut Duration,
     log: &'s mut Log,
     wakes: &'s mut BTreeSet<(Duration, StreamId)>,
@@ -208,7 +211,10 @@ impl Open {
             match session.poll(context.model, now) {
                 WatchPoll::Frame(frame) => {
                     room = room.saturating_sub(frame.line.len());
-                    if frame.kind.is_change() {
+                    if frame.kind.is_change()
+                        && let (Some(followed), Some(event)) = (context.followed, &frame.object)
+                        && followed.is_moved_by(session.collection(), event)
+                    {
                         *context.changed_at = now;
                     }
                     if self.exchange.rules.leaves_unmodified() {

@@ -2,7 +2,7 @@
 //!
 //! No requests or responses.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use apimachinery::ObjectRef;
@@ -11,7 +11,7 @@ use apimachinery::options::Collection;
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
 use apimachinery::status::Status;
 use scenario::{Manifest, ObjectName, Scenario, Target};
-use trace::record::{Replica, StoreWrite, What, WriteOp};
+use trace::record::{Replica, StoreWrite, StreamId, What, WriteOp};
 use trace::report::Version;
 
 use super::ApiServer;
@@ -27,6 +27,8 @@ pub(crate) struct Followed {
     /// Whether they are compared with the client's reports, which needs their content in the trace and a queue of changes.
     compared: bool,
     changes: VecDeque<Change>,
+    /// Revisions that clients wrote.
+    own: BTreeSet<u64>,
 }
 
 /// A change of the selected objects: key `namespace/name`, and the new state or `None` if it is no longer selected.
@@ -47,7 +49,22 @@ impl Followed {
             },
             compared,
             changes: VecDeque::new(),
+            own: BTreeSet::new(),
         }
+    }
+
+    /// Whether an event is one that a step caused: not one of another resource, nor of a client's own write.
+    pub(super) fn is_moved_by(&self, collection: &Collection, event: &ObjectRef) -> bool {
+        let is_own = || {
+            let version = event.resource_version.parse();
+            version.is_ok_and(|version: u64| self.own.contains(&version))
+        };
+        self.is_of_target(collection) && (self.own.is_empty() || !is_own())
+    }
+
+    /// Whether it is a collection of the selected resource.
+    pub(super) fn is_of_target(&self, collection: &Collection) -> bool {
+        collection.kind.group == self.target.group && collection.kind.plural == self.target.plural
     }
 
     /// Whether namespace, name and selectors match.
@@ -73,32 +90,16 @@ impl ApiServer {
         self.followed.as_mut()?.changes.pop_front()
     }
 
-    /// Whether the collection is of the selected resource.
-    pub(crate) fn is_followed(&self, collection: &Collection) -> bool {
-        self.followed.as_ref().is_some_and(|followed| {
-            let target = &followed.target;
-            collection.kind.group == target.group && collection.kind.plural == target.plural
-        })
-    }
-
-    /// Whether a watch of the selected resource is open.
-    pub(crate) fn watches_followed(&self) -> bool {
-        self.watches().any(|(_, asked)| {
-            let collection = asked.collection.as_ref();
-            collection.is_some_and(|collection| self.is_followed(collection))
-        })
-    }
-
     /// Creates or replaces the object of a manifest.
     pub(crate) fn apply(&mut self, now: Duration, manifest: &Manifest) {
         let written = self.model.apply(now, manifest);
-        self.wrote(now, &manifest.group, &manifest.plural, written);
+        self.wrote(now, None, &manifest.group, &manifest.plural, written);
     }
 
     /// Deletes an object.
     pub(crate) fn delete(&mut self, now: Duration, object: &ObjectName) {
         let written = self.model.delete(now, object);
-        self.wrote(now, &object.group, &object.plural, written);
+        self.wrote(now, None, &object.group, &object.plural, written);
     }
 
     /// Sets labels of an object; `None` removes one.
@@ -109,13 +110,13 @@ impl ApiServer {
         labels: &[(String, Option<String>)],
     ) {
         let written = self.model.relabel(now, object, labels);
-        self.wrote(now, &object.group, &object.plural, written);
+        self.wrote(now, None, &object.group, &object.plural, written);
     }
 
     /// Runs the writes that the apiserver makes in reaction to other writes.
     pub(crate) fn settle(&mut self, now: Duration) {
         let written = self.model.settle(now);
-        self.record_writes(now, written);
+        self.record_writes(now, None, written);
     }
 
     /// Compacts etcd and the watch caches.
@@ -181,9 +182,11 @@ impl ApiServer {
         Some(selected)
     }
 
+    /// Records a write. `by`: the request that made it.
     pub(super) fn wrote(
         &mut self,
         now: Duration,
+        by: Option<StreamId>,
         group: &str,
         plural: &str,
         written: Result<Written, Status>,
@@ -194,6 +197,9 @@ impl ApiServer {
         };
         let Some(op) = written.op else { return };
         let mut selected = false;
+        if let Some(followed) = self.followed.as_mut().filter(|_| by.is_some()) {
+            followed.own.insert(written.revision);
+        }
         if let Some(followed) = &mut self.followed
             && (group, plural) == (&followed.target.group, &followed.target.plural)
         {
@@ -220,6 +226,7 @@ impl ApiServer {
                 },
                 op,
                 selected,
+                by,
                 content: keeps_content.then(|| written.stored.bytes().into()),
             }),
         );

@@ -39,9 +39,24 @@ impl ApiServer {
             user,
             authorizer: &authorizer,
         };
-        match self.model.write_as(now, request, *seed, Some(requester), replies) {
+        // A scenario with a small window means its own events: those of the client's writes to the target come on top.
+        let is_counted = self
+            .followed
+            .as_ref()
+            .is_some_and(|followed| followed.is_of_target(&request.collection));
+        if is_counted {
+            self.model.resize_windows(&kind, 1);
+        }
+        let done = self.model.write_as(now, request, *seed, Some(requester), replies);
+        if is_counted {
+            let written = done.iter().flat_map(|done| &done.written);
+            let events =
+                written.filter(|written| written.op.is_some() && written.stored.kind.plural == kind.plural);
+            self.model.resize_windows(&kind, events.count() as isize - 1);
+        }
+        match done {
             Ok(done) => {
-                self.record_writes(now, done.written);
+                self.record_writes(now, Some(stream), done.written);
                 self.compact_if_due(now);
                 self.touch_all();
                 let fits = self.fits(stream, |asked| api::object_fits(asked, &kind));
@@ -62,10 +77,11 @@ impl ApiServer {
         }
     }
 
-    pub(super) fn record_writes(&mut self, now: Duration, written: Vec<Written>) {
+    /// Records writes. `by`: the request that made them.
+    pub(super) fn record_writes(&mut self, now: Duration, by: Option<StreamId>, written: Vec<Written>) {
         for written in written {
             let kind = written.stored.kind.clone();
-            self.wrote(now, &kind.group, &kind.plural, Ok(written));
+            self.wrote(now, by, &kind.group, &kind.plural, Ok(written));
         }
     }
 }

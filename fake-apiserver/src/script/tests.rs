@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use scenario::matching::{ordinal, value_meets};
+use scenario::Expected;
+use scenario::matching::{NoNames, ordinal, value_meets};
 use scenario::{
     Action, ClientSettings, EmittedKind, EmittedMatch, Expect, Place, Scenario, ServerSettings, Step,
     StoreAction, Target,
@@ -103,7 +104,7 @@ fn ask(script: &mut Script, requests: &str) -> String {
                 's' => Verb::WatchList,
                 _ => Verb::List,
             };
-            let met = script.on_request(Duration::ZERO, &Asked { verb, query: &query }, &|_| None);
+            let met = script.on_request(Duration::ZERO, Read { verb, query: &query }, &NoNames);
             if met.is_some() {
                 what.to_ascii_uppercase()
             } else {
@@ -173,10 +174,10 @@ fn reports_are_counted_from_when_the_step_is_armed() {
         on(RequestKind::Watch, None),
         emitted(EmittedKind::Apply, "a", 2),
     ]);
-    script.on_report(Duration::ZERO, &apply("a"), &|_| None);
+    script.on_report(Duration::ZERO, &apply("a"), &NoNames);
     assert_eq!(ask(&mut script, "w"), "W");
     for (name, due) in [("a", None), ("b", None), ("a", Some(1))] {
-        script.on_report(Duration::ZERO, &apply(name), &|_| None);
+        script.on_report(Duration::ZERO, &apply(name), &NoNames);
         assert_eq!(script.poll(Duration::ZERO, false, None), due, "{name}");
     }
 }
@@ -185,9 +186,9 @@ fn reports_are_counted_from_when_the_step_is_armed() {
 fn what_is_only_assumed_to_be_reported_is_given_time() {
     let mut script = script(vec![emitted(EmittedKind::Apply, "a", 1)]);
     assert!(script.awaits_report());
-    script.on_assumed_report(Duration::from_secs(1), &apply("b"), &|_| None);
+    script.on_assumed_report(Duration::from_secs(1), &apply("b"), &NoNames);
     assert_eq!(script.poll_timeout(None), None);
-    script.on_assumed_report(Duration::from_secs(1), &apply("a"), &|_| None);
+    script.on_assumed_report(Duration::from_secs(1), &apply("a"), &NoNames);
     assert_eq!(script.poll(Duration::from_millis(1_249), false, None), None);
     assert_eq!(script.poll_timeout(None), Some(Duration::from_millis(1_250)));
     assert_eq!(script.poll(Duration::from_millis(1_250), false, None), Some(0));
@@ -198,7 +199,7 @@ fn a_step_about_a_watch_waits_for_one() {
     let mut about_a_watch = emitted(EmittedKind::Apply, "a", 1);
     about_a_watch.actions = vec![Action::Stream(scenario::StreamAction::Send(Vec::new()))];
     let mut script = script(vec![about_a_watch]);
-    script.on_report(Duration::ZERO, &apply("a"), &|_| None);
+    script.on_report(Duration::ZERO, &apply("a"), &NoNames);
     assert_eq!(script.poll(Duration::ZERO, false, None), None);
     assert_eq!(script.poll(Duration::ZERO, true, None), Some(0));
 }
@@ -229,11 +230,7 @@ fn time_meets_a_step(#[case] when: Trigger, #[case] active_ms: u64, #[case] due_
 #[case::present(Expected::Present, Some("x"), true)]
 #[case::an_unbound_name_meets_nothing(Expected::Ref(scenario::Ref::Start), Some("5"), false)]
 fn values_meet_conditions(#[case] wanted: Expected, #[case] value: Option<&str>, #[case] meets: bool) {
-    let expand = |wanted: &Expected| match wanted {
-        Expected::Is(text) => Some(text.clone()),
-        _ => None,
-    };
-    assert_eq!(value_meets(&wanted, value, &expand), meets);
+    assert_eq!(value_meets(&wanted, value, &NoNames), meets);
 }
 
 #[rstest]
@@ -275,7 +272,7 @@ fn an_optional_step_is_skipped_by_time_and_by_reports() {
     let mut it = maybe_page_two(emitted(EmittedKind::Apply, "a", 2));
     assert!(it.awaits_report());
     for due in [None, Some(1)] {
-        it.on_report(Duration::ZERO, &apply("a"), &|_| None);
+        it.on_report(Duration::ZERO, &apply("a"), &NoNames);
         assert_eq!(it.poll(Duration::ZERO, false, None), due);
     }
 }

@@ -16,7 +16,7 @@ use crate::model::WatchCacheOp;
 pub(super) enum On {
     /// The request that met the trigger, not answered yet; once it has ended, the newest open watch.
     Request(StreamId),
-    /// The newest open watch.
+    /// The newest open watch of the loop under test.
     NewestWatch,
     /// These, if they are still open.
     These(Vec<StreamId>),
@@ -116,7 +116,7 @@ impl Server {
     fn concerned(&self, on: &On) -> Vec<StreamId> {
         match on {
             On::Request(id) if self.api.is_open(*id) => vec![*id],
-            On::Request(_) | On::NewestWatch => self.api.newest_watch().into_iter().collect(),
+            On::Request(_) | On::NewestWatch => self.newest_watch().into_iter().collect(),
             On::These(streams) => streams
                 .iter()
                 .copied()

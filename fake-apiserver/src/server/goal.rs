@@ -91,6 +91,8 @@ pub(super) struct Goal {
     equal_since: Option<Duration>,
     /// Time since which the client is quiet on the wire.
     at_rest_since: Option<Duration>,
+    /// Whether every expected request and event has come.
+    has_all: bool,
     said_done: bool,
     client_gone: bool,
     crashed: bool,
@@ -109,6 +111,7 @@ impl Goal {
             stored: BTreeMap::new(),
             equal_since: None,
             at_rest_since: None,
+            has_all: true,
             said_done: false,
             client_gone: false,
             crashed: false,
@@ -150,6 +153,11 @@ impl Goal {
     /// Sets the time since which the client has a watch and neither side is active; `None`: no watch.
     pub(super) fn on_rest(&mut self, since: Option<Duration>) {
         self.at_rest_since = since;
+    }
+
+    /// Sets whether every expected request and event has come.
+    pub(super) fn on_awaited(&mut self, has_all: bool) {
+        self.has_all = has_all;
     }
 
     /// A selected object changed: `Some` is its state; `None`: deleted or no longer selected.
@@ -243,19 +251,35 @@ impl Goal {
                     return Some(RunEnd::Complete);
                 }
                 let limit = self.convergence_limit();
-                (self.settled_at(*since).is_none() && now >= *since + limit).then(|| RunEnd::NotConverged {
-                    waited_ms: millis(limit),
+                let is_over = self.settled_at(*since).is_none() && now >= *since + limit;
+                // Only something expected is missing.
+                let is_equal = self.converged_at(*since, Duration::ZERO).is_some();
+                is_over.then(|| match is_equal {
+                    true => RunEnd::Complete,
+                    false => RunEnd::NotConverged {
+                        waited_ms: millis(limit),
+                    },
                 })
             }
         }
     }
 
-    /// Time at which the run completes if nothing changes; `None` while the cache differs from the store.
+    /// Time at which the run completes if nothing changes; `None` while the cache differs from the store, or while something
+    /// expected is missing and the client is between two watches.
     fn settled_at(&self, done: Duration) -> Option<Duration> {
         let settle = self
             .limits
             .settle
             .max(Duration::from_millis(self.scenario.expect.settle_ms));
+        let at_rest = self.at_rest_since.map(|since| since.max(done) + settle);
+        let settled = self.converged_at(done, settle)?;
+        if self.has_all || self.ends_by_itself() {
+            return Some(settled);
+        }
+        at_rest.map(|at| at.max(settled))
+    }
+
+    fn converged_at(&self, done: Duration, settle: Duration) -> Option<Duration> {
         if self.scenario.expect.not_converged_because.is_some() {
             return Some(done + settle);
         }

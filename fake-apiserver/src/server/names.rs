@@ -1,8 +1,10 @@
 //! Names of a scenario file and their values: bound when their step is met.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use scenario::{Expected, Ref};
+use scenario::matching::Names;
+use scenario::{Expected, Ref, Told};
 use trace::record::What;
 
 /// Value of a name.
@@ -14,9 +16,9 @@ pub(super) struct Binding {
 
 /// Bound names.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeMap<String, Binding>);
+pub(super) struct Bindings(BTreeMap<String, Binding>);
 
-impl Names {
+impl Bindings {
     /// Binds a name. Returns the record to append.
     pub(super) fn bind(&mut self, name: &str, binding: Binding) -> What {
         let bound = What::Bound {
@@ -32,18 +34,51 @@ impl Names {
     pub(super) fn expand(&self, wanted: &Expected) -> Option<String> {
         match wanted {
             Expected::Is(text) => Some(text.clone()),
-            Expected::Ref(Ref::Start) => self.version("start"),
-            Expected::Ref(Ref::ResourceVersion(name)) => self.version(name),
-            Expected::Ref(Ref::Continue(name)) => {
-                let binding = self.0.get(name);
-                binding.and_then(|binding| binding.continue_token.clone())
-            }
+            Expected::Ref(reference) => self.value(reference).map(str::to_owned),
             Expected::Not(_) | Expected::Absent | Expected::Present => None,
         }
     }
 
-    fn version(&self, name: &str) -> Option<String> {
-        self.0.get(name).map(|binding| binding.resource_version.clone())
+    /// Returns the version bound to a name.
+    pub(super) fn version(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|binding| binding.resource_version.as_str())
+    }
+
+    fn value(&self, reference: &Ref) -> Option<&str> {
+        match reference {
+            Ref::Start => self.version(START),
+            Ref::ResourceVersion(name) => self.version(name),
+            Ref::Continue(name) => self.0.get(name)?.continue_token.as_deref(),
+        }
+    }
+}
+
+/// Name of the version at which the client under test starts.
+pub(super) const START: &str = "start";
+
+/// Values of names in conditions on requests.
+pub(super) struct OfRequests<'a>(pub(super) &'a Bindings, pub(super) &'a Told);
+
+impl Names for OfRequests<'_> {
+    fn value(&self, reference: &Ref) -> Option<Cow<'_, str>> {
+        self.0.value(reference).map(Cow::Borrowed)
+    }
+
+    fn stands_for(&self, expected: &str, value: &str) -> bool {
+        self.1.resumes_at(expected, value, u64::MAX)
+    }
+}
+
+/// Values of names in conditions on reports.
+pub(super) struct OfReports<'a>(pub(super) &'a Bindings, pub(super) &'a Told);
+
+impl Names for OfReports<'_> {
+    fn value(&self, reference: &Ref) -> Option<Cow<'_, str>> {
+        self.0.value(reference).map(Cow::Borrowed)
+    }
+
+    fn stands_for(&self, expected: &str, value: &str) -> bool {
+        self.1.rewrote(expected, value)
     }
 }
 

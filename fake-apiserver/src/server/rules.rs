@@ -289,8 +289,9 @@ impl Standing {
             return false;
         };
         let (kind, nth) = (trigger.kind, trigger.nth);
-        let meant =
-            kind_meets(kind, verb, query) && query_meets(&trigger.query, query) && self.rule.from.means(seen);
+        let meant = kind_meets(kind, verb, query)
+            && query_meets(&trigger.query, verb, query)
+            && self.rule.from.means(seen);
         if !meant {
             return false;
         }

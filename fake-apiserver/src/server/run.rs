@@ -6,15 +6,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use scenario::SharedScenario;
+use scenario::matching::Read;
+use scenario::{Awaited, SharedScenario, Told};
 use trace::record::{Record, RunEnd, StreamId, Verb, What};
 use trace::report::{Report, Version};
 
 use super::assumed::{is_marker, reports};
 use super::goal::{Goal, Limits};
-use super::names::{Binding, Names, binding_of};
+use super::names::{Binding, Bindings, OfReports, OfRequests, START, binding_of};
 use crate::apiserver::{Asked, Observer};
-use crate::script::{self, Script, Standing};
+use crate::script::{Script, Standing};
+
+/// How far the client has come to its start, the version of the first list that it was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// The initial objects are being created.
+    Initial,
+    /// Only the client has written since.
+    Unmoved,
+    /// A step has written.
+    Moved,
+    /// The client was sent its first list.
+    Told,
+}
 
 /// State of a run.
 #[derive(Debug)]
@@ -22,7 +36,12 @@ pub(super) struct Run {
     pub(super) scenario: SharedScenario,
     script: Script,
     goal: Goal,
-    pub(super) names: Names,
+    pub(super) names: Bindings,
+    /// What the client was sent, and what it wrote itself.
+    told: Told,
+    awaited: Awaited,
+    /// How `$start` is still to be learned.
+    start: Start,
     /// Names of steps that were met by requests, to be bound to the responses.
     to_name: BTreeMap<StreamId, String>,
     /// Streaming lists past their initial events.
@@ -38,8 +57,11 @@ impl Run {
         Self {
             script: Script::new(scenario.clone()),
             goal: Goal::new(scenario.clone(), limits),
+            names: Bindings::default(),
+            told: Told::of(&scenario),
+            awaited: Awaited::default(),
+            start: Start::Initial,
             scenario,
-            names: Names::default(),
             to_name: BTreeMap::new(),
             marked: BTreeSet::new(),
             requests: 0,
@@ -88,11 +110,21 @@ impl Run {
     pub(super) fn observe(&mut self, records: &[Record], changed_at: Duration) {
         for record in records {
             self.next_record = record.seq + 1;
+            self.told.take(record);
             let what = &record.what;
-            if matches!(what, What::Refused | What::Wrote(_) | What::Restored { .. }) {
+            // A client that renews a lease every second is at rest all the same.
+            let is_of_script = matches!(what, What::Wrote(write) if write.by.is_none());
+            let moves = is_of_script || matches!(what, What::Restored { .. });
+            if moves || matches!(what, What::Refused) {
                 self.script.on_activity(record.at);
             }
-            if matches!(what, What::Refused | What::Request { .. }) {
+            self.start = match (self.start, what) {
+                (Start::Initial, What::Bound { name, .. }) if name == START => Start::Unmoved,
+                (Start::Unmoved, _) if moves => Start::Moved,
+                (start, _) => start,
+            };
+            let is_of_loop = matches!(what, What::Request { stream, .. } if self.told.is_of_loop(*stream));
+            if is_of_loop || matches!(what, What::Refused) {
                 self.count_request();
             }
             if let What::End { stream, .. } = what {
@@ -120,29 +152,42 @@ impl Run {
         self.goal.on_restore(now, stored);
     }
 
-    /// A request arrived. Returns the step it meets, whose actions run before the response. The script ignores other resources
-    /// than the scenario's, which a client may read as well.
-    pub(super) fn on_request(&mut self, now: Duration, asked: &Asked, of_target: bool) -> Option<usize> {
-        if asked.verb == Verb::Other || !of_target {
-            self.script.on_activity(now);
+    /// Whether a request belongs to the loop under test. Only for observed requests.
+    pub(super) fn is_of_loop(&self, stream: StreamId) -> bool {
+        self.told.is_of_loop(stream)
+    }
+
+    /// Newest open watch of the loop under test.
+    pub(super) fn newest_of_loop(&self, watches: impl Iterator<Item = StreamId>) -> Option<StreamId> {
+        watches.filter(|stream| self.is_of_loop(*stream)).max()
+    }
+
+    /// The loop under test starts at `revision`, unless it has started before: what the client has written by then lies before
+    /// the start. Returns the record to append.
+    pub(super) fn on_start(&mut self, asked: &Asked, stream: StreamId, revision: u64) -> Option<What> {
+        let read = read_of(asked);
+        let starts = self.start == Start::Unmoved && self.is_of_loop(stream) && read.is_start();
+        starts.then(|| self.start_at(&revision.to_string())).flatten()
+    }
+
+    /// A request arrived. Returns the step it meets, whose actions run before the response. The script ignores requests of
+    /// other loops, which a client may run as well.
+    pub(super) fn on_request(&mut self, now: Duration, asked: &Asked, stream: StreamId) -> Option<usize> {
+        if !self.is_of_loop(stream) {
             return None;
         }
-        let (names, asked) = (
-            &self.names,
-            script::Asked {
-                verb: asked.verb,
-                query: asked.request.query.pairs(),
-            },
-        );
-        self.script
-            .on_request(now, &asked, &|wanted| names.expand(wanted))
+        let read = read_of(asked);
+        let names = OfRequests(&self.names, &self.told);
+        self.awaited.on_read(&self.scenario.expect, read, &names);
+        self.script.on_request(now, read, &names)
     }
 
     /// The client reported something.
     pub(super) fn on_report(&mut self, now: Duration, report: &Report) {
         self.goal.on_report(now, report);
-        let names = &self.names;
-        self.script.on_report(now, report, &|wanted| names.expand(wanted));
+        let names = OfReports(&self.names, &self.told);
+        self.awaited.on_report(&self.scenario.expect, report, &names);
+        self.script.on_report(now, report, &names);
     }
 
     /// Binds the name to the response on this stream once it is sent.
@@ -157,45 +202,53 @@ impl Run {
 
     // ---- deadlines
 
-    /// Returns the step due at `now`. `watches`: whether a watch is open; `of_target`: whether one of the scenario's resource is.
+    /// Returns the step due at `now`. `watches`: the open watches.
     pub(super) fn due_step(
         &mut self,
         now: Duration,
-        watches: impl FnOnce() -> bool,
-        of_target: impl FnOnce() -> bool,
+        watches: impl Iterator<Item = StreamId> + Clone,
     ) -> Option<usize> {
         // Computed only for an armed step: it may visit every watch.
         let Standing::Armed { .. } = self.script.standing() else {
             return None;
         };
-        let synced = self.synced_since(of_target);
-        self.script.poll(now, watches(), synced)
+        let synced = self.synced_since(watches.clone());
+        let watches = self.newest_of_loop(watches).is_some();
+        self.script.poll(now, watches, synced)
     }
 
     /// Time since which the client has a watch open and is in sync, if a step waits for that.
-    fn synced_since(&self, of_target: impl FnOnce() -> bool) -> Option<Duration> {
-        let asked = self.script.awaits_sync() && of_target();
+    fn synced_since(&self, watches: impl Iterator<Item = StreamId>) -> Option<Duration> {
+        let asked = self.script.awaits_sync() && self.newest_of_loop(watches).is_some();
         asked
             .then(|| self.goal.synced_since(self.script.quiet_since()))
             .flatten()
     }
 
     /// Checks whether the run is over. Returns records to append.
-    pub(super) fn advance(&mut self, now: Duration, of_target: impl FnOnce() -> bool) -> Vec<What> {
+    pub(super) fn advance(&mut self, now: Duration, watches: impl Iterator<Item = StreamId>) -> Vec<What> {
         if self.goal.can_end() {
-            let at_rest = of_target().then(|| self.script.quiet_since());
+            let at_rest = self.newest_of_loop(watches).map(|_| self.script.quiet_since());
             self.goal.on_rest(at_rest);
         }
+        self.goal.on_awaited(
+            self.awaited
+                .is_met(&self.scenario.expect, self.goal.hears_reports()),
+        );
         self.goal.advance(now, &self.script)
     }
 
     /// When to look again, if nothing happens before.
-    pub(super) fn poll_timeout(&self, now: Duration, of_target: impl FnOnce() -> bool) -> Option<Duration> {
+    pub(super) fn poll_timeout(
+        &self,
+        now: Duration,
+        watches: impl Iterator<Item = StreamId>,
+    ) -> Option<Duration> {
         let goal = self.goal.poll_timeout(&self.script);
         // A step that is due and not run waits for an open watch, which no tick provides.
         let script = self
             .script
-            .poll_timeout(self.synced_since(of_target))
+            .poll_timeout(self.synced_since(watches))
             .filter(|at| *at > now);
         [goal, script].into_iter().flatten().min()
     }
@@ -210,25 +263,49 @@ impl Observer for Run {
             bound.push(self.names.bind(name, binding));
             self.to_name.remove(&stream);
         }
+        bound.extend(self.learn_start(stream, asked, records));
         self.assume_reports(now, stream, asked, records);
         bound
     }
 }
 
 impl Run {
+    /// Binds `$start` to the version of the first list that the loop under test was sent. Returns the record to append.
+    fn learn_start(&mut self, stream: StreamId, asked: &Asked, records: &[Record]) -> Option<What> {
+        if self.start == Start::Told || !self.is_of_loop(stream) {
+            return None;
+        }
+        let is_versionless = read_of(asked).is_start_without_list();
+        let version = records.iter().find_map(|record| match &record.what {
+            What::Page {
+                resource_version,
+                scripted: false,
+                ..
+            } => Some(Some(resource_version)),
+            What::Frame { frame, .. } if is_marker(&frame.kind) && frame.whole() && !frame.scripted => {
+                frame.object.as_ref().map(|object| Some(&object.resource_version))
+            }
+            What::Head { status: 200, .. } if is_versionless => Some(None),
+            _ => None,
+        })?;
+        self.start = Start::Told;
+        self.start_at(version?)
+    }
+
+    fn start_at(&mut self, version: &str) -> Option<What> {
+        let is_new = self.names.version(START) != Some(version);
+        is_new.then(|| self.bind(START, version.to_owned()))
+    }
+
     /// Derives reports from sent records, if the client sends none and a step waits for one.
     fn assume_reports(&mut self, now: Duration, stream: StreamId, asked: &Asked, records: &[Record]) {
         if self.goal.hears_reports() {
             return;
         }
-        let target = &self.scenario.target;
-        let of_target = asked.collection.as_ref().is_some_and(|collection| {
-            collection.kind.group == target.group && collection.kind.plural == target.plural
-        });
-        let awaited = of_target && self.script.awaits_report();
+        let awaited = self.is_of_loop(stream) && self.script.awaits_report();
         // Events of a streaming list before its end marker are the list.
         let mut listing = asked.verb == Verb::WatchList && !self.marked.contains(&stream);
-        let names = &self.names;
+        let names = OfReports(&self.names, &self.told);
         for record in records {
             if let What::Frame { frame, .. } = &record.what
                 && is_marker(&frame.kind)
@@ -240,9 +317,15 @@ impl Run {
             }
             for report in reports(&record.what, listing) {
                 listing &= report != Report::InitDone;
-                self.script
-                    .on_assumed_report(now, &report, &|wanted| names.expand(wanted));
+                self.script.on_assumed_report(now, &report, &names);
             }
         }
+    }
+}
+
+fn read_of(asked: &Asked) -> Read<'_> {
+    Read {
+        verb: asked.verb,
+        query: asked.request.query.pairs(),
     }
 }

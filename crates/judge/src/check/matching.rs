@@ -1,23 +1,58 @@
 //! Matches requests and events against expectations, and describes the expectations.
 
+use std::borrow::Cow;
+
 use ::trace::record::{FrameType, Verb};
-use scenario::matching::{kind_meets, words_for_error};
-use scenario::{EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind};
+use scenario::matching::{self, Read, kind_meets, words_for_error};
+use scenario::{EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind, Told, rule};
 
 use super::{Exchange, Reported, Trace};
 
 /// Values of the scenario's names.
 pub(super) struct Names<'t, 'a> {
     trace: &'t Trace<'a>,
+    told: &'t Told,
     /// Names of expected requests, with the requests that met them.
     met: Vec<(String, &'t Exchange<'a>)>,
 }
 
+/// Values of names at a record.
+pub(super) struct At<'n, 't, 'a> {
+    names: &'n Names<'t, 'a>,
+    seq: u64,
+    /// Whether a value is compared with those of reports, not of requests.
+    reports: bool,
+}
+
+impl matching::Names for At<'_, '_, '_> {
+    fn value(&self, reference: &Ref) -> Option<Cow<'_, str>> {
+        self.names.value(reference, self.seq).map(Cow::Borrowed)
+    }
+
+    fn stands_for(&self, expected: &str, value: &str) -> bool {
+        if self.reports {
+            self.names.told.rewrote(expected, value)
+        } else {
+            self.names.told.resumes_at(expected, value, self.seq)
+        }
+    }
+}
+
 impl<'t, 'a> Names<'t, 'a> {
-    pub(super) fn new(trace: &'t Trace<'a>) -> Self {
+    pub(super) fn new(trace: &'t Trace<'a>, told: &'t Told) -> Self {
         Self {
             trace,
+            told,
             met: Vec::new(),
+        }
+    }
+
+    /// Returns the values at a request.
+    fn at(&self, exchange: &Exchange<'_>) -> At<'_, 't, 'a> {
+        At {
+            names: self,
+            seq: exchange.asked.seq,
+            reports: false,
         }
     }
 
@@ -93,26 +128,59 @@ fn version_of<'a>(exchange: &Exchange<'a>, seq: u64) -> Option<&'a str> {
 
 /// Returns true if the request is of the kind.
 pub(super) fn of_kind(exchange: &Exchange<'_>, kind: RequestKind) -> bool {
-    match kind {
-        RequestKind::List => exchange.verb == Verb::List && exchange.query("continue").is_none(),
-        RequestKind::Page { page } => {
-            exchange.verb == Verb::List && exchange.query("continue").is_some() && exchange.page == page
-        }
-        RequestKind::Watch => exchange.is_watch(),
-        RequestKind::Any => exchange.verb != Verb::Other,
-    }
+    let is_page = match kind {
+        RequestKind::Page { page } => exchange.page == page,
+        RequestKind::List | RequestKind::Watch | RequestKind::Any => true,
+    };
+    exchange.verb != Verb::Other && is_page && rule::kind_meets(kind, exchange.verb, exchange.query)
 }
 
 /// Returns true if the request matches one of the alternatives and was answered as expected.
 pub(super) fn any_of(names: &Names<'_, '_>, expected: &RequestExpect, exchange: &Exchange<'_>) -> bool {
     let mut alternatives = expected.any_of.iter();
+    alternatives.any(|request| {
+        let is_meant = of_kind(exchange, request.kind) && matches(names, &request.query, exchange);
+        is_meant || starts_instead(names, request.kind, &request.query, exchange)
+    }) && is_answered(names, expected, exchange)
+}
+
+/// Returns true if the request is a WATCH that stands for an expected LIST.
+pub(super) fn starts_instead(
+    names: &Names<'_, '_>,
+    kind: RequestKind,
+    query: &[QueryMatch],
+    exchange: &Exchange<'_>,
+) -> bool {
+    matching::starts_instead(kind, query, read(exchange), &names.at(exchange))
+}
+
+/// Returns true if a WATCH that stands for the LIST before it stands for the expected WATCH too.
+pub(super) fn continues_start(
+    names: &Names<'_, '_>,
+    expected: &RequestExpect,
+    exchange: &Exchange<'_>,
+) -> bool {
+    let mut alternatives = expected.any_of.iter();
+    alternatives.any(|request| {
+        matching::continues_start(request.kind, &request.query, read(exchange), &names.at(exchange))
+    }) && is_answered(names, expected, exchange)
+}
+
+fn is_answered(names: &Names<'_, '_>, expected: &RequestExpect, exchange: &Exchange<'_>) -> bool {
     let status = exchange.head.map(|head| head.status);
-    alternatives.any(|request| of_kind(exchange, request.kind) && matches(names, &request.query, exchange))
-        && expected.answered.is_none_or(|wanted| status == Some(wanted))
+    expected.answered.is_none_or(|wanted| status == Some(wanted))
         && expected.headers.iter().all(|header| {
             let value = header_of(exchange, &header.name);
-            is(names, &header.value, value, exchange.asked.seq)
+            matching::value_is(&header.value, value, &names.at(exchange))
         })
+}
+
+/// Returns the request as conditions see it.
+fn read<'a>(exchange: &Exchange<'a>) -> Read<'a> {
+    Read {
+        verb: exchange.verb,
+        query: exchange.query,
+    }
 }
 
 /// Returns a request header that is recorded in the trace.
@@ -153,37 +221,18 @@ pub(super) fn resumed<'a>(
     from: usize,
 ) -> Option<usize> {
     let next = (from..reads.len()).find(|at| reads[*at].is_watch())?;
-    let relisted = reads[from..next]
-        .iter()
-        .any(|read| of_kind(read, RequestKind::List))
-        || reads[next].verb == Verb::WatchList;
+    let relisted = reads[from..=next].iter().any(|start| read(start).is_start());
     (relisted || any_of(names, expected, reads[next])).then_some(next)
 }
 
 /// Returns true if the request satisfies every condition.
 pub(super) fn matches(names: &Names<'_, '_>, query: &[QueryMatch], exchange: &Exchange<'_>) -> bool {
-    query.iter().all(|condition| {
-        is(
-            names,
-            &condition.value,
-            exchange.query(&condition.name),
-            exchange.asked.seq,
-        )
-    })
+    matching::query_meets(query, read(exchange), &names.at(exchange))
 }
 
-/// Returns true if the value satisfies a condition. Absent and empty are equivalent in the API.
-fn is(names: &Names<'_, '_>, expected: &Expected, value: Option<&str>, seq: u64) -> bool {
-    match expected {
-        Expected::Is(text) => value.unwrap_or_default() == text,
-        Expected::Not(not) => !is(names, not, value, seq),
-        Expected::Absent => value.is_none_or(str::is_empty),
-        Expected::Present => value.is_some_and(|value| !value.is_empty()),
-        Expected::Ref(reference) => match names.value(reference, seq) {
-            Some(stands_for) => value.unwrap_or_default() == stands_for,
-            None => false,
-        },
-    }
+/// Returns true if the request satisfies every condition to the letter: for what a client must not send.
+pub(super) fn is_exactly(names: &Names<'_, '_>, query: &[QueryMatch], exchange: &Exchange<'_>) -> bool {
+    matching::query_is(query, read(exchange), &names.at(exchange))
 }
 
 /// Returns true if the report is of the kind, object and version.
@@ -195,7 +244,12 @@ pub(super) fn emitted(names: &Names<'_, '_>, expected: &EmittedMatch, reported: 
             .is_none_or(|name| same_name(name, &reported.key))
         && expected.resource_version.as_ref().is_none_or(|version| {
             let value = Some(reported.resource_version()).filter(|value| !value.is_empty());
-            is(names, version, value, reported.at.seq)
+            let at = At {
+                names,
+                seq: reported.at.seq,
+                reports: true,
+            };
+            matching::value_meets(version, value, &at)
         })
 }
 

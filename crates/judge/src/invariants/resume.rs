@@ -33,9 +33,15 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let allowed: Vec<&str> = standing.allowed().collect();
         found.push(Finding {
             sentence: format!(
-                "the client watched from {version} at {}, {why}; it could resume only from {}",
+                "the client watched from {version} at {}, {why}; {}",
                 words::time(watch.asked.at),
-                words::few(&allowed, 4, |version| (*version).to_owned())
+                match allowed.as_slice() {
+                    [] => "it could only start again".to_owned(),
+                    allowed => {
+                        let allowed = words::few(allowed, 4, |version| (*version).to_owned());
+                        format!("it could resume only from {allowed}")
+                    }
+                }
             ),
             expected: format!(
                 "WATCH resourceVersion={}",
@@ -84,7 +90,11 @@ pub(super) fn not_before_a_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
         return Vec::new();
     }
     pinned_watches(ground)
-        .filter(|(watch, _)| ground.trace.snapshot_before(watch.asked.seq).is_none())
+        .filter(|(watch, _)| {
+            let trace = ground.trace;
+            let until = watch.asked.seq;
+            trace.snapshot_before(until).is_none() && starts_without_list(trace, 0, until).next().is_none()
+        })
         .map(|(watch, version)| Finding {
             sentence: format!(
                 "the client watched from {version} at {} before any list or streaming list was sent whole",
@@ -118,6 +128,9 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
             && trace
                 .snapshot_before(next.asked.seq)
                 .is_none_or(|set| set.done.seq <= at.seq)
+            && starts_without_list(trace, at.seq, next.asked.seq)
+                .next()
+                .is_none()
             && !may_have_stopped_before(ground, expired, at.seq, next.asked.seq)
         {
             found.push(Finding {
@@ -260,6 +273,23 @@ pub(super) fn pinned_watches<'t, 'a>(
         .filter_map(|watch| Some((watch, watch.pinned()?)))
 }
 
+/// Returns the watches between two positions that began without a version and were accepted: a loop starts with one as
+/// with a list ("Get State and Start at Any", API concepts).
+fn starts_without_list<'t, 'a>(
+    trace: &'t Trace<'a>,
+    after: u64,
+    before: u64,
+) -> impl Iterator<Item = &'t Exchange<'a>> {
+    let asked = trace.asked_before(before).iter();
+    asked.filter(move |start| {
+        start.asked.seq >= after
+            && start.verb == Verb::Watch
+            && start.pinned().is_none()
+            && start.status() == Some(200)
+            && start.expired().is_none()
+    })
+}
+
 /// Returns true if the client may not have read all bytes sent in this response.
 fn may_be_lost(exchange: &Exchange<'_>) -> bool {
     exchange.end.is_some_and(|end| {
@@ -354,7 +384,7 @@ pub(super) struct Standing<'t, 'a> {
 }
 
 impl<'t, 'a> Standing<'t, 'a> {
-    /// Returns `None` before the first snapshot.
+    /// Returns `None` before the first snapshot, or watch without a version.
     pub(super) fn before(ground: &Ground<'t, 'a>, watch: &Exchange<'a>) -> Option<Self> {
         let trace = ground.trace;
         let until = watch.asked.seq;
@@ -370,7 +400,10 @@ impl<'t, 'a> Standing<'t, 'a> {
             })
             .unwrap_or(0);
         let lists = &done[base..];
-        let from = lists.first()?.done.seq;
+        let from = match lists.first() {
+            Some(set) => set.done.seq,
+            None => starts_without_list(trace, 0, until).next()?.asked.seq,
+        };
         let mut standing = Standing {
             lists,
             asked: trace.asked_before(until),
@@ -455,7 +488,8 @@ fn received<'s, 'a>(
     stream.frames.iter().take_while(before).filter_map(move |sent| {
         // Versions of initial events are unordered: they are no resume points before the first frame that cannot be
         // one of them (kubernetes-client/python#819, client-go propagateRVFromStart; KEP-3157).
-        started |= starts_live(stream.verb, sent.frame);
+        started |= starts_live(stream.verb, sent.frame)
+            || (stream.verb == Verb::Watch && stream.is_created_since(sent.frame));
         let version = resumes_from(sent.frame);
         certain &= !sent.frame.scripted && readable(sent.frame) && version.is_some();
         let seq = sent.sent.seq;

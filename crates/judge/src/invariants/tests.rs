@@ -503,6 +503,7 @@ fn a_restore_reuses_versions(#[case] held: &str, #[case] broken: &str) {
             object: object("d", "u-d", "12"),
             op: WriteOp::Create,
             selected: true,
+            by: None,
             content: Some((&state(value)).into()),
         })
     };

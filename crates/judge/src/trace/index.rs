@@ -31,6 +31,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
     };
     let mut attempt = Attempt::default();
     let mut attempts = 0;
+    let mut revision = None;
     let mut gone: BTreeMap<ConnId, (Moment, Side)> = BTreeMap::new();
     for record in records {
         let at = Moment::of(record);
@@ -68,6 +69,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     accept: accept.as_deref(),
                     user_agent: user_agent.as_deref(),
                     violations,
+                    revision,
                     attempt: attempts,
                     page: 0,
                     head: None,
@@ -215,8 +217,12 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     });
                 }
             }
-            What::Wrote(write) => trace.writes.push(Wrote { at, write }),
-            What::Restored { .. } => {
+            What::Wrote(write) => {
+                revision = write.object.resource_version.parse().ok().or(revision);
+                trace.writes.push(Wrote { at, write });
+            }
+            What::Restored { to } => {
+                revision = Some(*to);
                 trace.rolled_back.get_or_insert(record.seq);
             }
             What::Withheld { stream, object } => {

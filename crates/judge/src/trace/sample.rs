@@ -97,6 +97,7 @@ impl Sample {
             object: object(name, uid, version),
             op,
             selected,
+            by: None,
             content: Some((&content(name, uid, version)).into()),
         }))
     }
