@@ -72,12 +72,16 @@ impl Timeouts {
     }
 }
 
-/// Returns the time of the client's last request, report or connection.
+/// Returns the time of the client's last request, report or connection, or of the start or end of its process.
 pub fn last_activity(records: &[Record]) -> Duration {
     let of_client = |record: &&Record| {
         matches!(
             record.what,
-            What::Request { .. } | What::Reported(_) | What::Connected { .. }
+            What::Request { .. }
+                | What::Reported(_)
+                | What::Connected { .. }
+                | What::ClientExited { .. }
+                | What::ClientRestarted { .. }
         )
     };
     let last = records.iter().rev().find(of_client);

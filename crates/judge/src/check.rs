@@ -12,11 +12,13 @@ use crate::verdict::Contradiction;
 use crate::words;
 
 mod matching;
+mod restarts;
 
 use matching::{
     Names, any_of, emitted, emitted_words, header_values, header_words, matches, of_kind, query_words,
     resumed, same_name,
 };
+use restarts::{is_same_process, is_start, most_of_a_process, started_instead};
 
 /// Returns the expectations that are not met, and the forbidden requests and events in the trace.
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
@@ -90,6 +92,7 @@ impl<'t, 'a> Check<'t, 'a> {
             } else {
                 (from..reads.len()).find(|at| any_of(&names, expected, reads[*at]))
             };
+            let hit = hit.or_else(|| started_instead(self.trace, expected, &reads, from, before));
             let Some(hit) = hit else {
                 found.push(self.missing_request(check, &names, expected, &reads[from..], before));
                 // Later mismatches are consequences: one cause, one contradiction.
@@ -104,6 +107,9 @@ impl<'t, 'a> Check<'t, 'a> {
             used[first..=hit].fill(true);
             before = Some(reads[hit]);
             from = hit + 1;
+        }
+        for (used, read) in used.iter_mut().zip(&reads) {
+            *used |= is_start(self.trace, read);
         }
         if expect.only
             && let Some(at) = used.iter().position(|used| !used)
@@ -203,6 +209,10 @@ impl<'t, 'a> Check<'t, 'a> {
             },
             |before| before.asked,
         );
+        // A new process does not know when the last one sent its request.
+        if before.is_some_and(|before| !is_same_process(self.trace, before, hit)) {
+            return;
+        }
         let gap_ms = hit.asked.at.saturating_sub(since.at).as_millis() as u64;
         let bound = match (expected.at_least_after_ms, expected.at_most_after_ms) {
             (Some(least), _) if gap_ms < least => format!("at least {} later", words::span(least)),
@@ -240,9 +250,12 @@ impl<'t, 'a> Check<'t, 'a> {
                 .reads()
                 .filter(|exchange| of_kind(exchange, *kind) && matches(&names, query, exchange))
                 .collect();
+            let most_hits = most_of_a_process(self.trace, &hits);
+            let exceeds = at_most.is_some_and(|most| most_hits.len() as u32 > most);
+            let hits = if exceeds { most_hits } else { hits };
             let number = hits.len() as u32;
             let bound = match (at_least, at_most) {
-                (_, Some(most)) if number > *most => format!("at most {most}"),
+                (_, Some(most)) if exceeds => format!("at most {most}"),
                 (Some(least), _) if whole && number < *least => format!("at least {least}"),
                 (Some(_) | None, Some(_) | None) => continue,
             };
@@ -268,6 +281,7 @@ impl<'t, 'a> Check<'t, 'a> {
                 exchange.asked.seq >= from
                     && of_kind(exchange, never.kind)
                     && matches(&names, &never.query, exchange)
+                    && !is_start(self.trace, exchange)
             });
             let Some(hit) = hit else { continue };
             let what = query_words(&names, never.kind, &never.query, hit.asked.seq);
