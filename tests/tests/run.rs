@@ -58,7 +58,7 @@ fn long_scenarios_of_a_folder_are_not_played() {
     let ended = run(&[&folder.display().to_string(), "--", "false"]);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(4), "{printed}");
-    let message = "needs 71 s of real time: name its file to play it";
+    let message = "needs 70 s of real time: name its file to play it";
     assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 

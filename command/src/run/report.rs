@@ -249,6 +249,8 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
             text,
             "next: apply the settings of FAKE_APISERVER_CLIENT in the command, and add --assume-configured={settings}"
         );
+    } else if counts.passed == 0 && counts.need_adapter == 0 {
+        text.push_str("next: add --profile full, which plays scenarios that take minutes\n");
     } else if counts.passed == 0 {
         text.push_str(
             "next: choose scenarios that need no adapter, or write one (CONTRIBUTING.md, \"Add a client\")\n",

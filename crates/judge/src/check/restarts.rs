@@ -1,4 +1,4 @@
-//! Expectations on a client that was started again: a new process knows nothing of what the last one did.
+//! Expectations on a client that was started again: the cache of the last process is lost, and so is the version to resume from.
 //!
 //! It starts with a LIST, or with a watch without a version; both are correct wherever the last process would have resumed.
 
