@@ -25,7 +25,11 @@ fn every_scenario_file_parses() {
 
 #[test]
 fn a_file_of_a_user_needs_neither_reason_nor_requirements() {
-    let scenario = parse("group/claim", Path::new("claim.yaml"), "scenario: v1\ntitle: A claim\n");
+    let scenario = parse(
+        "group/claim",
+        Path::new("claim.yaml"),
+        "scenario: v1\ntitle: A claim\n",
+    );
     assert!(scenario.is_ok_and(|scenario| scenario.why.is_empty() && scenario.covers.is_empty()));
 }
 
