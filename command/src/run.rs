@@ -3,6 +3,7 @@
 mod aim;
 mod child;
 mod report;
+mod restart;
 mod retarget;
 mod sample;
 mod settings;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use conformance::adapter::timeouts::{self, CpuWait, TimeoutCheck, Timeouts, hang_end, last_activity};
+use conformance::adapter::timeouts::{self, TimeoutCheck, Timeouts, hang_end, last_activity};
 use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::net::Edge;
 use fake_apiserver::record::line::{line, run_end};
@@ -28,14 +29,15 @@ use fake_apiserver::server::{Limits, Server};
 use futures::{StreamExt as _, stream};
 use judge::effect::Effects;
 use judge::verdict::Verdict;
-use judge::wire::{Loops, Needs, SETTINGS, configured, grants, needs, takes};
+use judge::wire::{Loops, Needs, SETTINGS, configured, grants, is_set, is_shown_by_requests, needs, takes};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use self::aim::Aim;
-use self::child::{Child, Ended};
+use self::child::{Child, Launch};
+use self::restart::{Backoff, Restart, RestartPolicy};
 use self::retarget::Retarget;
-use self::weigh::{cut_words, judged, proofs, proven, weighed};
+use self::weigh::{certain, cut_words, judged, proofs, proven, weighed};
 use crate::built_in;
 use crate::judging::{Commentator, Judge};
 use crate::serve::minor;
@@ -49,18 +51,25 @@ Exit codes:
   0   every scenario that was judged passed
   1   a scenario failed
   2   invalid command line or scenario file (the other files are run)
-  3   the command cannot be started
+  3   the command cannot be started, or ended before its first request
   4   nothing was judged
-  70  system error, or a bug in the server";
+  70  system error, or a bug in the server
+  130 interrupted by SIGINT, SIGTERM or SIGHUP";
 
 /// Maximum time for the server to see the connections of an exited command closed.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// Maximum time until the first connection of an exited command is accepted.
+const ARRIVING: Duration = Duration::from_millis(250);
 
 /// Time that a command can list and watch other resources first: caches are filled one by one.
 const ASTRAY: Duration = Duration::from_secs(10);
 
 /// How long a command that works may do nothing: longer than any delay between requests that RETRY-03 allows, which is a minute.
 const HANG_AFTER: &str = "75s";
+
+/// Maximum requests kept of the first scenario, for the settings that they show.
+const REQUESTS_KEPT: usize = 100;
 
 /// Time after the end in which something can still be proven: the longest timeout of the judge.
 const AFTERWARDS: Duration = Duration::from_secs(5);
@@ -103,6 +112,13 @@ pub(crate) struct Run {
     /// Time between SIGTERM and SIGKILL.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = span)]
     grace: Duration,
+    /// When to start a command again that exited by itself.
+    ///
+    /// A command that exits with an error after it sent requests is started again as by a kubelet: at once, then after 10 s,
+    /// 20 s, 40 s, up to 5 min. The scenario goes on, and a LIST of the new process counts as a relist. An exit without error
+    /// is an end. With `never` an exit with an error is a failure too.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = RestartPolicy::OnFailure)]
+    restart: RestartPolicy,
     /// Number of scenarios to run in parallel.
     ///
     /// Each has its own server and process: use more than one only if the processes do not conflict, e.g. on a port.
@@ -114,7 +130,8 @@ pub(crate) struct Run {
     /// Also run scenarios that need specific client settings.
     ///
     /// Without a value: all of them. With a list: those that need no other setting, e.g.
-    /// --assume-configured=page_size,labels. FAKE_APISERVER_CLIENT has the settings of the scenario as JSON.
+    /// --assume-configured=page_size,labels. FAKE_APISERVER_CLIENT has the settings of the scenario as JSON. Not needed for
+    /// settings that the command's own requests show: timeout, page_size, labels, fields, bookmarks, list_semantic.
     #[arg(
         long,
         value_name = "SETTING,…",
@@ -185,11 +202,11 @@ pub(crate) struct Played {
     pub(crate) result: Result<Verdict, Skipped>,
     /// Trace line of the request that proves each contradiction; empty without one.
     pub(crate) proofs: Vec<String>,
-    /// Last lines of the command's output.
-    pub(crate) last_words: Vec<String>,
+    /// Last lines of the command's output, and the first ones if it ended by itself.
+    pub(crate) output: Vec<String>,
     pub(crate) took: Duration,
-    /// Whether a stop was requested.
-    pub(crate) interrupted: bool,
+    /// Exits after which the command was started again.
+    pub(crate) restarts: Vec<Restart>,
     /// Time and reason of the end.
     pub(crate) end: Option<(Duration, String)>,
     /// Number of requests.
@@ -205,6 +222,10 @@ pub(crate) enum Skipped {
     Needs(Needs),
     /// It was played, and proves nothing.
     NotJudged(String),
+    /// The command ended before its first request.
+    NotStarted(String),
+    /// A stop was requested.
+    Interrupted,
 }
 
 impl fmt::Display for Skipped {
@@ -212,6 +233,8 @@ impl fmt::Display for Skipped {
         match self {
             Self::Needs(needs) => write!(f, "needs {}", needs.words()),
             Self::NotJudged(why) => write!(f, "not judged: {why}"),
+            Self::NotStarted(why) => f.write_str(why),
+            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }
@@ -240,6 +263,12 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
         Ok(played)
     })?;
     let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
+    if count(&|one| one.result == Err(Skipped::Interrupted)) > 0 {
+        return Err(Failure::Silent(130));
+    }
+    if count(&|one| matches!(one.result, Err(Skipped::NotStarted(_)))) > 0 {
+        return Err(Failure::Silent(3));
+    }
     if !mistaken.is_empty() {
         return Err(Failure::Silent(2));
     }
@@ -252,26 +281,35 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs scenarios, `--jobs` in parallel, and reports them in order.
+/// Runs scenarios, `--jobs` in parallel, and reports them in order. Ends early after a stop request, or if the command does not
+/// start: it would not start for the others either.
 async fn play_all(
     run: &Run,
     scenarios: Vec<Loaded>,
     report: &mut report::Report,
     stop: &Stop,
 ) -> Result<Vec<Played>, Failure> {
+    let sent = RefCell::new(Vec::new());
     let mut all = stream::iter(scenarios)
-        .map(|loaded| play_or_skip(run, loaded, stop))
+        .map(|loaded| play_or_skip(run, loaded, &sent, stop))
         .buffered(run.jobs.get());
-    let mut played = Vec::new();
+    let (mut played, mut interrupted) = (Vec::new(), false);
     report.moves(0);
     while let Some(one) = all.next().await.transpose()? {
+        let is_interrupted = one.result == Err(Skipped::Interrupted);
+        // After a stop request those that were played to their end are still reported.
+        if is_interrupted && std::mem::replace(&mut interrupted, true) {
+            continue;
+        }
         report.tells(&one, run, stop).await?;
-        let interrupted = one.interrupted || stop.is_requested();
+        let ends = matches!(one.result, Err(Skipped::NotStarted(_)));
         played.push(one);
-        if interrupted {
+        if ends {
             break;
         }
-        report.moves(played.len());
+        if !interrupted {
+            report.moves(played.len());
+        }
     }
     Ok(played)
 }
@@ -279,6 +317,7 @@ async fn play_all(
 async fn play_or_skip(
     run: &Run,
     Loaded { mut scenario, named }: Loaded,
+    sent: &RefCell<Vec<Record>>,
     stop: &Stop,
 ) -> Result<Played, Failure> {
     let to = Retarget {
@@ -295,8 +334,23 @@ async fn play_or_skip(
     let (time, granted) = (takes(&scenario), grants(&scenario));
     let is_long = time > run.timeout / 3 || granted > run.timeout * 4;
     let left_out = !named && run.profile == Profile::Quick && is_long;
-    let needed = needs(&scenario)
-        .filter(|needs| !(matches!(needs, Needs::Told(_)) && is_configured(run, &scenario)))
+    let needed = needs(&scenario);
+    let unset = match &needed {
+        Some(Needs::Told(_)) => unset(run, &scenario),
+        Some(Needs::Adapter(_) | Needs::Time(_)) | None => Vec::new(),
+    };
+    // Whether the command has them is decided by its requests: those of an earlier scenario, then those of this one.
+    let to_show = if unset.iter().all(|key| is_shown_by_requests(key))
+        && unset
+            .iter()
+            .all(|key| is_set(&scenario, key, &sent.borrow()) != Some(false))
+    {
+        unset.clone()
+    } else {
+        Vec::new()
+    };
+    let needed = needed
+        .filter(|needs| !matches!(needs, Needs::Told(_)) || unset.len() > to_show.len())
         .or_else(|| left_out.then_some(Needs::Time(time + granted)));
     let skipped = match (needed, scenario::warnings(&scenario).first()) {
         (Some(needs), _) => Some(Skipped::Needs(needs)),
@@ -309,32 +363,46 @@ async fn play_or_skip(
         (None, None) => stays,
     };
     match skipped {
-        None => play_one(run, scenario, stop).await,
-        Some(skipped) => Ok(Played {
-            scenario,
-            result: Err(skipped),
-            proofs: Vec::new(),
-            last_words: Vec::new(),
-            took: Duration::ZERO,
-            interrupted: false,
-            trace: Vec::new(),
-            end: None,
-            requests: 0,
-        }),
+        None if stop.is_requested() => Ok(unplayed(scenario, Skipped::Interrupted)),
+        None => play_one(run, scenario, &to_show, sent, stop).await,
+        Some(skipped) => Ok(unplayed(scenario, skipped)),
     }
 }
 
-/// Returns whether the command has all settings that the scenario needs.
-fn is_configured(run: &Run, scenario: &Scenario) -> bool {
+fn unplayed(scenario: SharedScenario, skipped: Skipped) -> Played {
+    Played {
+        scenario,
+        result: Err(skipped),
+        proofs: Vec::new(),
+        output: Vec::new(),
+        took: Duration::ZERO,
+        restarts: Vec::new(),
+        trace: Vec::new(),
+        end: None,
+        requests: 0,
+    }
+}
+
+/// Returns the settings that the scenario needs and that the command line does not promise.
+fn unset(run: &Run, scenario: &Scenario) -> Vec<&'static str> {
     let assumed = |key: &str| {
         run.assume_configured
             .iter()
             .any(|given| given == ALL || given == key)
     };
-    configured(scenario).into_iter().all(assumed)
+    let settings = configured(scenario).into_iter();
+    settings.filter(|key| !assumed(key)).collect()
 }
 
-async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Played, Failure> {
+/// Plays a scenario. `to_show`: settings without which it proves nothing; the command's requests must have them. `sent`: requests of
+/// the first scenario that was played.
+async fn play_one(
+    run: &Run,
+    scenario: SharedScenario,
+    to_show: &[&'static str],
+    sent: &RefCell<Vec<Record>>,
+    stop: &Stop,
+) -> Result<Played, Failure> {
     let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
     let limits = timeouts::disable(Limits::wire());
     let server = Server::with_limits(scenario.clone(), run.seed, limits);
@@ -361,30 +429,48 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
         reason = "the command is an edge, and reports how long a run took"
     )]
     let began = Instant::now();
-    let mut child = Child::start(&run.command, &running, &scenario, run.trace)?;
+    let launch = Launch::of(&run.command, &running, &scenario, run.trace)?;
+    let mut child = Child::start(&launch)?;
     let edge = running.edge.clone();
     let reference = built_in::reference(&scenario.id);
     let timeouts = Timeouts::of(&scenario, reference, run.timeout, run.hang_after);
-    let mut forced = None;
-    let (mut ended, mut cut) = (None, None);
+    let (mut forced, mut cut, mut skipped) = (None, None, None);
+    let (mut ended, mut broken, mut keeps_failing) = (None, None, false);
     let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
     let heard = Commentator {
         judge: judge.clone(),
         shows_all: run.trace,
     };
     let scene = async {
+        let waiting = || edge.steer(|server, _| server.waiting_step()).flatten();
         tokio::select! {
             () = edge.finished() => {}
-            exit = child.exited() => forced = Some(left(&exit)),
+            left = lives(&mut child, &launch, &edge, run.restart, timeouts.total) => match left {
+                Ok(Left::Gone) => forced = Some(RunEnd::ClientGone),
+                Ok(Left::NotStarted(why)) => {
+                    forced = Some(RunEnd::ClientGone);
+                    skipped = Some(Skipped::NotStarted(why));
+                }
+                Ok(Left::KeepsFailing(why)) => {
+                    forced = Some(cut_short(&scenario, waiting(), edge.elapsed()));
+                    cut = Some(why);
+                    keeps_failing = true;
+                }
+                Err(failure) => broken = Some(failure),
+            },
             () = stop.requested() => {
                 forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
+                skipped = Some(Skipped::Interrupted);
             }
             () = stays_astray(&aim, &heard_something) => {
                 let waited_ms = ASTRAY.as_millis() as u64;
                 forced = Some(RunEnd::NotConverged { waited_ms });
             }
+            () = shows_other_settings(&edge, &scenario, to_show) => {
+                forced = Some(cut_short(&scenario, waiting(), edge.elapsed()));
+            }
             over = outlasted(&edge, &scenario, timeouts) => {
-                let waiting = edge.steer(|server, _| server.waiting_step()).flatten();
+                let waiting = waiting();
                 forced = Some(match over {
                     Some(quiet) => hang_end(waiting, quiet),
                     None => {
@@ -411,32 +497,53 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
             }
         })
         .await;
+    if let Some(failure) = broken {
+        return Err(failure);
+    }
     let took = began.elapsed();
     judge.hear(edge.elapsed() + AFTERWARDS, &[]);
     let mut records = edge.take_records();
-    let interrupted = matches!(forced, Some(RunEnd::Harness { .. }));
     if let Some(end) = forced {
         let what = What::RunEnded(end);
         let (seq, at) = records.last().map_or((0, took), |last| (last.seq + 1, last.at));
         records.retain(|record| !matches!(record.what, What::RunEnded(_)));
         records.push(Record { seq, at, what });
     }
-    let (verdict, told) = judged(&scenario, &records, &judge, ended.as_ref());
-    let missed = aim.borrow().missed();
-    let effects = Effects::of(&scenario, &records);
-    let result = weighed(verdict, missed, cut).and_then(|verdict| proven(&scenario, verdict, effects));
-    let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
-    let last_words = child.last_words().await;
+    let restarts = Restart::all(&records);
+    let ended_by_itself = records
+        .iter()
+        .any(|record| matches!(record.what, What::ClientExited { .. }));
+    let crash = ended.filter(|ended| run.restart == RestartPolicy::Never && ended.is_failure());
+    let (verdict, told) = judged(&scenario, &records, &judge, ended.as_ref(), crash.as_ref());
+    // A command that keeps failing may not come to its first list.
+    let missed = aim.borrow().missed().filter(|_| !keeps_failing);
     let is_request = |record: &&Record| matches!(record.what, What::Request { .. });
+    if sent.borrow().is_empty() {
+        let requests = records.iter().filter(is_request).take(REQUESTS_KEPT);
+        sent.borrow_mut().extend(requests.cloned());
+    }
+    let is_shown = |key: &&str| is_set(&scenario, key, &records) == Some(true);
+    if missed.is_none() && !to_show.iter().all(is_shown) {
+        skipped = skipped.or(needs(&scenario).map(Skipped::Needs));
+    }
+    let effects = Effects::of(&scenario, &records);
+    let result = match skipped {
+        Some(skipped) => Err(skipped),
+        None => weighed(verdict, missed, cut)
+            .and_then(|verdict| certain(verdict, restart::words(&restarts)))
+            .and_then(|verdict| proven(&scenario, verdict, effects)),
+    };
+    let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
+    let output = child.output(ended_by_itself).await;
     Ok(Played {
         scenario,
         proofs: result
             .as_ref()
             .map_or(Vec::new(), |verdict| proofs(verdict, &told)),
         result,
-        last_words,
+        output,
         took,
-        interrupted,
+        restarts,
         end: records.iter().rev().find_map(|record| {
             if let What::RunEnded(end) = &record.what {
                 Some((record.at, run_end(end)))
@@ -451,6 +558,68 @@ async fn play_one(run: &Run, scenario: SharedScenario, stop: &Stop) -> Result<Pl
             Vec::new()
         },
     })
+}
+
+/// Why a command is not running any more.
+enum Left {
+    /// It exited, and is not started again.
+    Gone,
+    /// It exited before its first request, with a description.
+    NotStarted(String),
+    /// It exited with an error, and the delay of its next restart exceeds the time limit.
+    KeepsFailing(String),
+}
+
+/// Completes when the command exited and is not started again. `limit`: time limit of the scenario.
+async fn lives(
+    child: &mut Child,
+    launch: &Launch,
+    edge: &Edge,
+    policy: RestartPolicy,
+    limit: Duration,
+) -> Result<Left, Failure> {
+    let (mut backoff, mut restarts, mut started) = (Backoff::default(), 0, edge.elapsed());
+    loop {
+        let ended = child.exited().await;
+        let ran = edge.elapsed().saturating_sub(started);
+        let (code, signal) = ended.code_and_signal();
+        edge.client_exited(code, signal);
+        // Its last requests are read before its connections are seen to be closed.
+        let _closed = timeout(CLOSING, edge.deserted()).await;
+        let after = format!("the command {} after {:.2} s", ended.words(), ran.as_secs_f64());
+        if restarts == 0 && !arrives(edge).await {
+            return Ok(Left::NotStarted(format!("{after}, before any request")));
+        }
+        if policy == RestartPolicy::Never || !ended.is_failure() {
+            return Ok(Left::Gone);
+        }
+        let delay = backoff.next(ran);
+        if edge.elapsed() + delay >= limit {
+            return Ok(Left::KeepsFailing(format!(
+                "{after} and was restarted {restarts}×; its next restart, {} s later, would exceed --timeout",
+                delay.as_secs()
+            )));
+        }
+        let _passed = timeout(delay, std::future::pending::<()>()).await;
+        child.restart(launch)?;
+        (restarts, started) = (restarts + 1, edge.elapsed());
+        edge.client_restarted(restarts);
+    }
+}
+
+/// Returns whether the command reached the server. A connection that it opened last may not be accepted yet.
+async fn arrives(edge: &Edge) -> bool {
+    let has_arrived = || edge.read_records(0, restart::has_arrived);
+    let arrival = async {
+        loop {
+            let stirred = edge.stirred();
+            if has_arrived() {
+                return;
+            }
+            stirred.await;
+        }
+    };
+    timeout(ARRIVING, arrival).await.is_ok()
 }
 
 /// Returns the scenario as it is played. A client that streams its first list would reach no step that waits for a LIST; if
@@ -484,12 +653,32 @@ async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
     }
 }
 
+/// Completes when a request shows that the command does not have a setting of the scenario.
+async fn shows_other_settings(edge: &Edge, scenario: &Scenario, to_show: &[&str]) {
+    if to_show.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    let is_other = |records: &[Record]| {
+        let mut settings = to_show.iter();
+        settings.any(|key| is_set(scenario, key, records) == Some(false))
+    };
+    loop {
+        let stirred = edge.stirred();
+        if edge.read_records(0, is_other) {
+            return;
+        }
+        stirred.await;
+    }
+}
+
 /// Completes when a timeout of the run passed. Returns how long the command was idle, or `None` if it was active.
 async fn outlasted(edge: &Edge, scenario: &Scenario, timeouts: Timeouts) -> Option<Duration> {
     loop {
         let now = edge.elapsed();
-        let activity = edge.read_records(0, |records| last_activity(scenario, records));
-        match timeouts.check(now, activity, CpuWait::default()) {
+        let (active, waiting) = edge.read_records(0, |records| {
+            (last_activity(scenario, records), restart::waiting(records, now))
+        });
+        match timeouts.check(now, active, waiting) {
             TimeoutCheck::Hang(quiet) => return Some(quiet),
             TimeoutCheck::TimeUp => return None,
             TimeoutCheck::Again(at) => {
@@ -497,11 +686,6 @@ async fn outlasted(edge: &Edge, scenario: &Scenario, timeouts: Timeouts) -> Opti
             }
         }
     }
-}
-
-/// The command exited by itself.
-fn left(_: &Ended) -> RunEnd {
-    RunEnd::ClientGone
 }
 
 /// Returns the end of a run that was cut: expectations that are not met by then prove nothing, also after the last step.

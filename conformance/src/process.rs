@@ -1,5 +1,5 @@
-//! Commands under test as child processes: environment, process group, and the tail of their output. It must not know
-//! what the commands do.
+//! Commands under test as child processes: environment, process group, and the first and last lines of their output. It
+//! must not know what the commands do.
 
 mod lines;
 pub mod load;
@@ -18,7 +18,10 @@ use tokio::time::timeout;
 use self::lines::Lines;
 pub(crate) use self::lines::parts_of_lines;
 
-/// Lines of output that are kept; a repeated line counts once.
+/// First lines of output that are kept; a repeated line counts once.
+const FIRST_LINES_KEPT: usize = 20;
+
+/// Last lines of output that are kept.
 const LINES_KEPT: usize = 200;
 
 /// Bytes kept of a line.
@@ -69,11 +72,60 @@ impl Group {
     }
 }
 
-/// The last lines a command printed.
+/// The first and last lines a command printed.
 #[derive(Debug, Default)]
 pub struct Tail {
-    printed: Arc<Mutex<VecDeque<Repeated>>>,
+    printed: Arc<Mutex<Printed>>,
     readers: Vec<JoinHandle<()>>,
+}
+
+/// Lines that are kept.
+#[derive(Debug, Default)]
+struct Printed {
+    first: Vec<Repeated>,
+    /// Lines between the first and the last.
+    left_out: usize,
+    last: VecDeque<Repeated>,
+}
+
+impl Printed {
+    fn add(&mut self, line: String) {
+        let newest = self.last.back_mut().or(self.first.last_mut());
+        if let Some(newest) = newest.filter(|newest| newest.line == line) {
+            newest.times += 1;
+            return;
+        }
+        let line = Repeated { line, times: 1 };
+        if self.first.len() < FIRST_LINES_KEPT {
+            self.first.push(line);
+            return;
+        }
+        if self.last.len() == LINES_KEPT {
+            self.last.pop_front();
+            self.left_out += 1;
+        }
+        self.last.push_back(line);
+    }
+
+    /// Returns the first and the last lines, with the number of those between them.
+    fn excerpt(&self, first: usize, last: usize) -> Vec<String> {
+        let kept = self.first.len() + self.last.len();
+        let lines = || self.first.iter().chain(&self.last).map(Repeated::words);
+        let between = kept + self.left_out;
+        if between <= first + last {
+            return lines().collect();
+        }
+        let first = first.min(FIRST_LINES_KEPT);
+        let last = last.min(kept - first);
+        let left_out = between - first - last;
+        let mut excerpt: Vec<String> = lines().take(first).collect();
+        if first > 0 {
+            let lines = if left_out == 1 { "line" } else { "lines" };
+            excerpt.push(format!("… {left_out} {lines} left out"));
+        }
+        excerpt.extend(lines().skip(kept - last));
+        excerpt
+    }
 }
 
 /// A line, and how often it was printed in a row.
@@ -105,36 +157,27 @@ impl Tail {
 
     /// Returns the last lines, at most `most`, once the command has ended.
     pub async fn last(&mut self, most: usize) -> Vec<String> {
+        self.excerpt(0, most).await
+    }
+
+    /// Returns the first and last lines, at most these numbers of them, once the command has ended.
+    pub async fn excerpt(&mut self, first: usize, last: usize) -> Vec<String> {
         for reader in self.readers.drain(..) {
             // Keeps the output so far, even if another process still holds the pipe.
             let _ = timeout(LAST_OUTPUT, reader).await;
         }
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = printed.len().saturating_sub(most);
-        printed.iter().skip(first).map(Repeated::words).collect()
+        printed.excerpt(first, last)
     }
 }
 
 /// Reads to the end even if nothing is kept: a pipe closed early would kill the command.
-async fn listen(
-    mut from: impl AsyncRead + Unpin,
-    printed: Arc<Mutex<VecDeque<Repeated>>>,
-    mut each: impl FnMut(&str),
-) {
+async fn listen(mut from: impl AsyncRead + Unpin, printed: Arc<Mutex<Printed>>, mut each: impl FnMut(&str)) {
     let mut lines = Lines::default();
     let mut buffer = vec![0; CHUNK];
     let mut keep = |line: String| {
         each(&line);
-        let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
-        match printed.back_mut() {
-            Some(last) if last.line == line => last.times += 1,
-            Some(_) | None => {
-                if printed.len() == LINES_KEPT {
-                    printed.pop_front();
-                }
-                printed.push_back(Repeated { line, times: 1 });
-            }
-        }
+        printed.lock().unwrap_or_else(PoisonError::into_inner).add(line);
     };
     loop {
         match from.read(&mut buffer).await {
@@ -153,4 +196,43 @@ fn shown(line: &[u8], more: u64) -> String {
         line.push_str(&format!(" … {more} more bytes"));
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(lines: usize) -> Printed {
+        let mut printed = Printed::default();
+        for line in 1..=lines {
+            printed.add(line.to_string());
+        }
+        printed
+    }
+
+    #[test]
+    fn an_excerpt_has_the_first_and_the_last_lines() {
+        assert_eq!(printed(4).excerpt(2, 2), ["1", "2", "3", "4"]);
+        assert_eq!(
+            printed(5).excerpt(2, 2),
+            ["1", "2", "… 1 line left out", "4", "5"]
+        );
+        assert_eq!(
+            printed(1000).excerpt(2, 2),
+            ["1", "2", "… 996 lines left out", "999", "1000"]
+        );
+        assert_eq!(printed(30).excerpt(0, 2), ["29", "30"]);
+        assert_eq!(printed(3).excerpt(0, 2), ["2", "3"]);
+    }
+
+    #[test]
+    fn a_repeated_line_counts_once() {
+        let mut printed = printed(FIRST_LINES_KEPT);
+        let last = FIRST_LINES_KEPT.to_string();
+        printed.add(last.clone());
+        assert_eq!(printed.excerpt(0, 1), [format!("{last} ×2")]);
+        printed.add("a".to_owned());
+        printed.add("a".to_owned());
+        assert_eq!(printed.excerpt(1, 1), ["1", "… 19 lines left out", "a ×2"]);
+    }
 }

@@ -251,6 +251,16 @@ impl Edge {
         self.hand_in(|_, _| Input::Control(control));
     }
 
+    /// Records that the process of the client exited by itself: with a code, or killed by a signal.
+    pub fn client_exited(&self, code: Option<i32>, signal: Option<i32>) {
+        self.hand_in(|_, _| Input::ClientExited { code, signal });
+    }
+
+    /// Records that the client was started again. `restart`: number of the restart, from 1.
+    pub fn client_restarted(&self, restart: u32) {
+        self.hand_in(|_, _| Input::ClientRestarted(restart));
+    }
+
     /// Records that the client was asked to stop.
     pub fn stop_requested(&self) {
         self.hand_in(|_, _| Input::StopRequested);
@@ -565,6 +575,9 @@ fn description(input: &Input) -> String {
         }
         Input::Flushed(_) | Input::Abandoned(_) | Input::CutOff(_) => "an answer left".to_owned(),
         Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) => "the client reported".to_owned(),
+        Input::ClientExited { .. } | Input::ClientRestarted(_) => {
+            "the client exited or was restarted".to_owned()
+        }
         Input::Control(_) => "it was steered".to_owned(),
         Input::HookAnswered { .. } => "a webhook answered".to_owned(),
         Input::Tick => "time passed".to_owned(),

@@ -113,6 +113,8 @@ impl Server {
             Input::Abandoned(stream) => self.api.broke_off(now, stream, Side::Client),
             Input::CutOff(stream) => self.api.broke_off(now, stream, Side::Server),
             Input::Report(report) => self.report(now, report),
+            Input::ClientExited { code, signal } => self.api.record(now, What::ClientExited { code, signal }),
+            Input::ClientRestarted(restart) => self.api.record(now, What::ClientRestarted { restart }),
             Input::StopRequested => self.api.record(now, What::StopRequested),
             Input::LeftOpen(connections) => self.api.record(now, What::LeftOpen { connections }),
             Input::Control(control) => self.api.control(now, control),

@@ -71,6 +71,8 @@ pub fn story(records: &[Record]) -> String {
             What::Reported(report) => (Lane::Reports, report_line(report)),
             What::Connected { .. }
             | What::Disconnected { .. }
+            | What::ClientExited { .. }
+            | What::ClientRestarted { .. }
             | What::StopRequested
             | What::Webhook { .. }
             | What::LeftOpen { .. } => continue,

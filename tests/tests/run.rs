@@ -8,8 +8,8 @@ use tests::programs::program;
 
 /// A scenario that waits for a list and needs no reports.
 const PLAYABLE: &str = "scenarios/auth/a-forbidden-list-is-surfaced-and-retried.yaml";
-/// A scenario that needs a configured `timeoutSeconds`.
-const NEEDS_CONFIGURATION: &str = "scenarios/watch/server-timeout-is-no-error.yaml";
+/// A scenario that needs a setting which requests do not show.
+const NEEDS_CONFIGURATION: &str = "scenarios/conn/a-dead-peer-is-noticed-within-a-minute.yaml";
 
 fn run(arguments: &[&str]) -> Output {
     let mut command = program("fake-apiserver");
@@ -18,11 +18,11 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 #[rstest]
-#[case::needs_configuration(&[NEEDS_CONFIGURATION, "--", "true"], 4, "needs a client configured with `timeout: 10s`")]
-#[case::needs_time(&["scenarios/bookmark", "--timeout", "60s", "--", "false"], 1, "needs 71 s of real time: name its file to play it")]
-#[case::ends_by_itself(&[PLAYABLE, "--", "false"], 1, "the command exited with code 1 before the scenario was over")]
-#[case::as_junit(&[PLAYABLE, "--format", "junit", "--", "false"], 1, "type=\"crash\"")]
-#[case::as_json(&[PLAYABLE, "--format", "json", "--", "false"], 1, "\"outcome\":\"crash\"")]
+#[case::needs_configuration(&[NEEDS_CONFIGURATION, "--", "true"], 4, "needs a client configured with `idle_timeout: 50000ms`")]
+#[case::ends_without_a_request(&[PLAYABLE, PLAYABLE, "--", "sh", "-c", "echo the reason; exit 7"], 3, "the reason")]
+#[case::ends_well_without_a_request(&[PLAYABLE, "--", "true"], 3, "the command exited with code 0 after 0.")]
+#[case::as_junit(&[PLAYABLE, "--format", "junit", "--", "false"], 3, "before any request")]
+#[case::as_json(&[PLAYABLE, "--format", "json", "--", "false"], 3, "\"outcome\":\"not_started\"")]
 fn outcomes_have_a_message_and_an_exit_code(
     #[case] arguments: &[&str],
     #[case] code: i32,
@@ -45,6 +45,20 @@ fn failures_have_a_message_and_an_exit_code(
     let ended = run(arguments);
     let printed = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
+}
+
+/// In a folder, scenarios that take long are skipped.
+#[test]
+fn long_scenarios_of_a_folder_are_not_played() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scenarios/long");
+    std::fs::create_dir_all(&folder).expect("the folder of tests can be written");
+    let text = "scenario: v1\ntitle: A claim\nsteps: [{when: {after: 70s}, do: eof}]\n";
+    std::fs::write(folder.join("claim.yaml"), text).expect("the folder of tests can be written");
+    let ended = run(&[&folder.display().to_string(), "--", "false"]);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(4), "{printed}");
+    let message = "needs 70 s of real time: name its file to play it";
     assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
@@ -173,4 +187,120 @@ fn scenarios_that_cannot_be_retargeted_are_not_judged(
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(4), "{printed}");
     assert!(printed.contains(message), "no {message:?} in\n{printed}");
+}
+
+/// A client in Python that lists and watches ConfigMaps. `sys.argv[1]`: what its process does after the stream of its first watch
+/// ended, if it is the first one: `fails` or `ends`.
+const CLIENT: &str = r#"
+import json, os, re, sys, urllib.request
+server = re.search(r'"?server"?: *"?([^",\s]+)', open(os.environ["KUBECONFIG"]).read()).group(1)
+path = server + "/api/v1/namespaces/default/configmaps"
+marker = os.environ["KUBECONFIG"] + ".started"
+first = not os.path.exists(marker)
+open(marker, "w").close()
+print("process", "1" if first else "2", flush=True)
+while True:
+    version = json.load(urllib.request.urlopen(path))["metadata"]["resourceVersion"]
+    with urllib.request.urlopen(path + "?watch=true&timeoutSeconds=30&resourceVersion=" + version) as watch:
+        for line in watch:
+            pass
+    if first and sys.argv[1] == "fails":
+        sys.exit("the watch ended")
+    if sys.argv[1] == "ends":
+        sys.exit(0)
+"#;
+
+/// The watch ends after an event, and another one follows.
+const ENDS_A_WATCH: &str = "objects: [{configmap: {name: a}}]
+steps:
+  - when: {watch: 1}
+  - as: b
+    do: {apply: {configmap: {name: b}}}
+  - eof
+  - apply: {configmap: {name: c}}
+expect:
+  requests:
+    - list
+    - {watch: {resourceVersion: $start}}
+    - {watch: {resourceVersion: $b}}
+";
+
+/// A command that exits with an error and is started again is judged by what it does then; one that exits without an error, or
+/// is not started again, gave up.
+#[rstest]
+#[case::restarted("fails", &[], 0, "restarted 1× (exited with code 1)")]
+#[case::never_restarted("fails", &["--restart", "never"], 1, "the command exited with code 1 before the scenario was over")]
+#[case::ended("ends", &[], 1, "the client gave up for good before the scenario was over")]
+fn a_command_that_fails_is_started_again(
+    #[case] then: &str,
+    #[case] options: &[&str],
+    #[case] code: i32,
+    #[case] message: &str,
+) {
+    let file = scenario(&format!("restart-{then}-{code}"), ENDS_A_WATCH);
+    let mut arguments = vec![file.as_str()];
+    arguments.extend(options);
+    arguments.extend(["--", "python3", "-c", CLIENT, then]);
+    let ended = run(&arguments);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(code), "{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
+}
+
+/// A command that fails again and again is not judged, and its output is shown.
+#[test]
+fn a_command_that_keeps_failing_is_not_judged() {
+    let script = r#"url=$(sed -n 's/.*"server": "\(.*\)".*/\1/p' "$KUBECONFIG"); curl -s -o /dev/null "$url/api"; echo the reason; exit 2"#;
+    let file = scenario(
+        "keeps-failing",
+        "steps:\n  - when: {list: 1}\n    do: {reply: {status: 500}}\n",
+    );
+    let times = ["--hang-after", "1s", "--timeout", "6s"];
+    let ended = run(&[&times[..], &[&file, "--", "sh", "-c", script]].concat());
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(4), "{printed}");
+    let message = "not judged: the command exited with code 2 after";
+    assert!(
+        printed.contains(message) && printed.contains("output the reason"),
+        "{printed}"
+    );
+}
+
+/// A scenario that needs a setting is judged if the command's requests have its value.
+#[rstest]
+#[case::with_the_value("timeout: 30s", 0, "1 passed")]
+#[case::with_another_value("timeout: 10s", 4, "and add --assume-configured=timeout\n")]
+fn requests_show_what_a_command_is_configured_with(
+    #[case] client: &str,
+    #[case] code: i32,
+    #[case] message: &str,
+) {
+    let text = format!("client: {{{client}}}\nsteps: [{{when: {{watch: 1}}}}]\n");
+    let file = scenario(&format!("settings-{code}"), &text);
+    let ended = run(&[&file, "--", "python3", "-c", CLIENT, "lives"]);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(code), "{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
+}
+
+/// A stop request ends the run with what was played.
+#[test]
+fn an_interrupted_run_has_no_verdict_on_what_it_interrupted() {
+    let mut command = program("fake-apiserver");
+    let script = r#"kill -INT $PPID; exec sleep 600"#;
+    command
+        .args([
+            "run", PLAYABLE, PLAYABLE, "--format", "json", "--", "sh", "-c", script,
+        ])
+        .env("NO_COLOR", "1");
+    let ended = command.output().expect("it was just built");
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(130), "{printed}");
+    let lines: Vec<serde_json::Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("every line is JSON"))
+        .collect();
+    assert_eq!(lines.len(), 2, "{printed}");
+    assert_eq!(lines[0]["outcome"], "interrupted");
+    assert_eq!(lines[1]["footer"]["interrupted"], true);
 }

@@ -114,6 +114,8 @@ impl Core for OneRelist {
             Input::LeftOpen(connections) => self.push(now, What::LeftOpen { connections }),
             Input::Flushed(_)
             | Input::Authenticated { .. }
+            | Input::ClientExited { .. }
+            | Input::ClientRestarted(_)
             | Input::Control(_)
             | Input::HookAnswered { .. }
             | Input::Tick => {}

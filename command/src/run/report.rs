@@ -1,5 +1,6 @@
 //! Output of `run`: a line per scenario when it ends, explanations of failures, a summary, and the command to run next.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
@@ -7,12 +8,13 @@ use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::LoadErrors;
 use fake_apiserver::scenario::catalogue::{self, Level};
 use judge::verdict::Contradiction;
-use judge::wire::Needs;
+use judge::wire::{Needs, SETTINGS, configured};
 use owo_colors::OwoColorize as _;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
 
-use super::{Format, Played, Run, Skipped};
+use super::restart;
+use super::{ALL, Format, Played, Run, Skipped};
 use crate::check::listed;
 use crate::stop::Stop;
 use crate::words::quoted;
@@ -90,6 +92,7 @@ impl Report {
                     "skipped": counts.skipped(),
                     "notJudged": counts.not_judged,
                     "invalid": mistaken.len(),
+                    "interrupted": counts.interrupted,
                 }});
                 output::print(format!("{lines}{footer}\n"), stop).await
             }
@@ -99,13 +102,16 @@ impl Report {
 
     fn text(&self, played: &Played, run: &Run) -> String {
         let id = &played.scenario.id;
-        let took = format!("{:.2} s", played.took.as_secs_f64());
+        let mut took = format!("{:.2} s", played.took.as_secs_f64());
+        if let Some(restarts) = restart::words(&played.restarts) {
+            // Writing to a String cannot fail.
+            let _ = write!(took, "   {restarts}");
+        }
         match &played.result {
-            Err(skipped @ Skipped::Needs(_)) => format!("– {id}   {skipped}\n"),
-            Err(skipped @ Skipped::NotJudged(_)) => {
+            Err(skipped @ (Skipped::Needs(_) | Skipped::Interrupted)) => format!("– {id}   {skipped}\n"),
+            Err(skipped @ (Skipped::NotJudged(_) | Skipped::NotStarted(_))) => {
                 let mut text = format!("– {id}   {took}   {}\n", printable(&skipped.to_string()));
-                for line in &played.last_words {
-                    // Writing to a String cannot fail.
+                for line in &played.output {
                     let _ = writeln!(text, "  output {line}");
                 }
                 text
@@ -142,7 +148,7 @@ impl Report {
                 {
                     let _ = writeln!(text, "  also   {more} more");
                 }
-                for line in &played.last_words {
+                for line in &played.output {
                     let _ = writeln!(text, "  output {line}");
                 }
                 let _ = writeln!(text, "  rerun  {}", again(run, &[played], true));
@@ -159,6 +165,7 @@ struct Counts {
     need_telling: usize,
     need_time: usize,
     not_judged: usize,
+    interrupted: bool,
 }
 
 impl Counts {
@@ -170,7 +177,10 @@ impl Counts {
             need_adapter: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Adapter(_))))),
             need_telling: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Told(_))))),
             need_time: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Time(_))))),
-            not_judged: count(&|one| matches!(&one.result, Err(Skipped::NotJudged(_)))),
+            not_judged: count(&|one| {
+                matches!(&one.result, Err(Skipped::NotJudged(_) | Skipped::NotStarted(_)))
+            }),
+            interrupted: count(&|one| one.result == Err(Skipped::Interrupted)) > 0,
         }
     }
 
@@ -209,8 +219,23 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
             let _ = write!(text, "; {} files have mistakes", files.len());
         }
     }
+    if counts.interrupted {
+        text.push_str("; interrupted");
+    }
     text.push('\n');
     if played.is_empty() {
+        return text;
+    }
+    if played
+        .iter()
+        .any(|one| matches!(one.result, Err(Skipped::NotStarted(_))))
+    {
+        text.push_str(
+            "next: start the command by itself; it must list and watch until it receives SIGTERM\n",
+        );
+        return text;
+    }
+    if counts.interrupted {
         return text;
     }
     let failed: Vec<&Played> = played.iter().filter(|one| one.failed()).collect();
@@ -218,18 +243,35 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
         let _ = writeln!(text, "next: {}", again(run, &failed, true));
     } else if counts.not_judged > 0 {
         text.push_str("next: fix the reasons why scenarios were not judged, and run them again\n");
+    } else if counts.need_telling > 0 && !run.assume_configured.iter().any(|given| given == ALL) {
+        let settings = settings_needed(played, run).join(",");
+        let _ = writeln!(
+            text,
+            "next: apply the settings of FAKE_APISERVER_CLIENT in the command, and add --assume-configured={settings}"
+        );
+    } else if counts.passed == 0 && counts.need_adapter == 0 {
+        text.push_str("next: add --profile full, which plays scenarios that take minutes\n");
     } else if counts.passed == 0 {
         text.push_str(
             "next: choose scenarios that need no adapter, or write one (CONTRIBUTING.md, \"Add a client\")\n",
-        );
-    } else if counts.need_telling > 0 && run.assume_configured.is_empty() {
-        text.push_str(
-            "next: apply the settings of FAKE_APISERVER_CLIENT in the command, and add --assume-configured\n",
         );
     } else {
         text.push_str("next: try other seeds, e.g. --seed 1\n");
     }
     text
+}
+
+/// Returns the settings that scenarios were not judged without, and those that are promised already.
+fn settings_needed(played: &[Played], run: &Run) -> Vec<&'static str> {
+    let needed: BTreeSet<&str> = played
+        .iter()
+        .filter(|one| matches!(one.result, Err(Skipped::Needs(Needs::Told(_)))))
+        .flat_map(|one| configured(&one.scenario))
+        .collect();
+    let is_given = |key: &str| run.assume_configured.iter().any(|given| given == key);
+    let mut settings = SETTINGS.to_vec();
+    settings.retain(|key| needed.contains(key) || is_given(key));
+    settings
 }
 
 /// Returns the command that plays these scenarios again.
@@ -303,6 +345,8 @@ fn json_line(played: &Played, run: &Run) -> String {
             let word = match skipped {
                 Skipped::Needs(_) => "skipped",
                 Skipped::NotJudged(_) => "not_judged",
+                Skipped::NotStarted(_) => "not_started",
+                Skipped::Interrupted => "interrupted",
             };
             (word, word, skipped.to_string(), json!([]))
         }
@@ -327,9 +371,19 @@ fn json_line(played: &Played, run: &Run) -> String {
         "end": played.end.as_ref().map(|(_, words)| words),
         "endMs": played.end.as_ref().map(|(at, _)| at.as_millis() as u64),
         "requests": played.requests,
+        "restarts": played.restarts.iter().map(|restart| restart.json()).collect::<Vec<_>>(),
+        "output": shown_output(played),
         "trace": played.trace,
     })
     .to_string()
+}
+
+/// Returns the command's output where it may have the reason: unless the scenario passed or was not played.
+fn shown_output(played: &Played) -> &[String] {
+    match &played.result {
+        Ok(verdict) if verdict.passed() => &[],
+        Ok(_) | Err(_) => &played.output,
+    }
 }
 
 /// Outcome of an invalid file.
@@ -359,6 +413,14 @@ fn junit(played: &[Played], mistaken: &[LoadErrors], run: &Run) -> Result<String
     for one in played {
         let (group, name) = one.scenario.id.rsplit_once('/').unwrap_or(("", &one.scenario.id));
         let status = match &one.result {
+            Err(Skipped::NotStarted(why)) => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+                status
+                    .set_type("not_started")
+                    .set_message(why.as_str())
+                    .set_description(one.output.join("\n"));
+                status
+            }
             Err(skipped) => {
                 let mut status = TestCaseStatus::skipped();
                 status.set_message(skipped.to_string());

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use fake_apiserver::record::Record;
+use fake_apiserver::record::{Record, What};
 use fake_apiserver::scenario::{Scenario, SharedScenario};
 use judge::effect::Effects;
 use judge::judge_wire;
@@ -18,27 +18,33 @@ use crate::judging::Judge;
 /// No requests after a stop.
 const AFTER_STOP: &str = "INV-18";
 
-/// Judges the wire: invariants, expected requests, and how the command ended.
+/// Time after the stop in which a request may still be read that was sent before the process received SIGTERM: on a busy
+/// machine neither the process nor the server runs at once.
+const CROSSING: Duration = Duration::from_secs(1);
+
+/// Judges the wire: invariants, expected requests, and how the command ended. `crash`: its end, if that was an error that counts.
 pub(super) fn judged(
     scenario: &SharedScenario,
     records: &[Record],
     judge: &Judge,
     ended: Option<&Ended>,
+    crash: Option<&Ended>,
 ) -> (Verdict, Vec<Violation>) {
     let clients = judge.verdict().clients;
     let mut violations: Vec<_> = clients
         .into_iter()
         .flat_map(|client| client.contradictions)
         .collect();
-    if ended.is_some_and(Ended::was_stopped_at_once) {
-        violations.retain(|violation| violation.found.check != AFTER_STOP);
+    if let Some(ended) = ended {
+        violations
+            .retain(|violation| violation.found.check != AFTER_STOP || shows_life(violation, records, ended));
     }
     let found: Vec<Contradiction> = violations
         .iter()
         .map(|violation| violation.found.clone())
         .collect();
     let mut verdict = judge_wire(scenario, records, found);
-    if let Some(crash) = ended.and_then(Ended::crash)
+    if let Some(crash) = crash
         && verdict.outcome != Outcome::HarnessError
     {
         verdict.outcome = Outcome::Crash;
@@ -47,10 +53,26 @@ pub(super) fn judged(
             .iter_mut()
             .filter(|found| found.check == "run")
         {
-            contradiction.sentence = format!("the command {crash} before the scenario was over");
+            contradiction.sentence = format!("the command {} before the scenario was over", crash.words());
         }
     }
     (verdict, violations)
+}
+
+/// Returns whether a violation after the stop shows that the command did not obey. The end of a process closes its connections,
+/// and the server may see that late: only a process that had to be killed left them open.
+fn shows_life(violation: &Violation, records: &[Record], ended: &Ended) -> bool {
+    if ended.outlived_its_grace() {
+        return true;
+    }
+    if ended.was_dead_at_the_stop() || ended.was_stopped_at_once() {
+        return false;
+    }
+    let at = |is: &dyn Fn(&Record) -> bool| records.iter().find(|record| is(record)).map(|record| record.at);
+    let stopped = at(&|record| matches!(record.what, What::StopRequested));
+    let proof = violation.found.evidence.iter().max();
+    let requested = at(&|record| proof == Some(&record.seq) && matches!(record.what, What::Request { .. }));
+    matches!((stopped, requested), (Some(stopped), Some(requested)) if requested > stopped + CROSSING)
 }
 
 /// Returns the requests that prove the contradictions, as lines of the trace; empty if no single one does.
@@ -85,6 +107,27 @@ pub(super) fn weighed(
     Ok(verdict)
 }
 
+/// Returns a verdict on a command that was restarted, or why there is none: what is missing may be missing because the new process
+/// took another way through the scenario. What a process must not do, it did. `restarts`: their description, if there were any.
+pub(super) fn certain(mut verdict: Verdict, restarts: Option<String>) -> Result<Verdict, Skipped> {
+    let Some(restarts) = restarts.filter(|_| !verdict.passed()) else {
+        return Ok(verdict);
+    };
+    if verdict.outcome == Outcome::HarnessError {
+        return Ok(verdict);
+    }
+    let why = format!("the command was {restarts}, and {}", verdict.message());
+    verdict.contradictions.retain(|found| {
+        let exceeds = found.check.starts_with("expect.counts") && found.expected.starts_with("at most");
+        exceeds || found.check.starts_with("INV-") || found.check.starts_with("expect.never")
+    });
+    if verdict.contradictions.is_empty() {
+        return Err(Skipped::NotJudged(why));
+    }
+    verdict.outcome = Outcome::Mismatch;
+    Ok(verdict)
+}
+
 /// Returns a verdict on expectations of the scenario, or why there is none: if a fault was not injected as planned, other
 /// behaviour of the client may be correct. Invariants apply nevertheless.
 pub(super) fn proven(
@@ -98,11 +141,15 @@ pub(super) fn proven(
         (Outcome::Stuck, Effects { lied: false, .. }) => {
             format!("the server had injected no fault by then: {}", verdict.message())
         }
+        (Outcome::Stuck, Effects { never_lists: true, .. }) => {
+            format!("the command starts by a WATCH without resourceVersion and never lists: {}", verdict.message())
+        }
         (
             Outcome::Pass,
             Effects {
                 lied: false,
                 idle: Some((step, word)),
+                ..
             },
         )
         | (
@@ -138,4 +185,98 @@ pub(super) fn cut_words(longest: Duration, waiting: Option<&(usize, String)>) ->
         "stopped by --timeout after {} s, when {waiting}; try a longer --timeout",
         longest.as_secs()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_apiserver::record::{ConnId, Side};
+    use judge::trace::sample::{Sample, scenario};
+    use judge::wire::Loops;
+    use rstest::rstest;
+
+    use super::*;
+
+    /// INV-18 of a client whose watch is open at the stop, and which does `then`.
+    fn after_the_stop(ended: &Ended, then: fn(&mut Sample)) -> usize {
+        let mut sample = Sample::new();
+        sample.list(&[]).page("10", "", &[]).watch("10");
+        sample.after(5000).push(What::StopRequested);
+        then(&mut sample);
+        let records = sample.complete();
+        let judge = Judge::new(Loops::One, Vec::new());
+        judge.hear(Duration::from_secs(60), &records);
+        let (_, violations) = judged(&scenario().into(), &records, &judge, Some(ended), None);
+        let of_stop = violations
+            .iter()
+            .filter(|violation| violation.found.check == AFTER_STOP);
+        of_stop.count()
+    }
+
+    fn lists_after(ms: u64, sample: &mut Sample) {
+        sample.push(closed());
+        sample.after(ms).list(&[]).page("10", "", &[]).eof();
+    }
+
+    fn closed() -> What {
+        What::Disconnected {
+            conn: ConnId(2),
+            by: Side::Client,
+        }
+    }
+
+    #[rstest]
+    #[case::closed_in_time(Ended::of_exit(0), |s: &mut Sample| { s.after(500).push(closed()); }, 0)]
+    #[case::seen_to_close_late(Ended::of_exit(0), |s: &mut Sample| { s.after(4000).push(closed()); }, 0)]
+    #[case::killed_after_its_grace(Ended::of_kill(), |s: &mut Sample| { s.after(5000).push(closed()); }, 1)]
+    #[case::a_request_on_its_way(Ended::of_exit(0), |s: &mut Sample| lists_after(900, s), 0)]
+    #[case::a_request(Ended::of_exit(0), |s: &mut Sample| lists_after(1100, s), 1)]
+    #[case::a_request_of_a_process_that_was_killed(Ended::of_kill(), |s: &mut Sample| lists_after(900, s), 1)]
+    #[case::dead_before(Ended::of_crash(), |s: &mut Sample| { s.after(4000).push(closed()); }, 0)]
+    fn only_a_living_process_is_charged_after_the_stop(
+        #[case] ended: Ended,
+        #[case] then: fn(&mut Sample),
+        #[case] expected: usize,
+    ) {
+        assert_eq!(after_the_stop(&ended, then), expected);
+    }
+
+    fn failed(check: &str, expected: &str) -> Verdict {
+        Verdict {
+            outcome: Outcome::Mismatch,
+            contradictions: vec![Contradiction {
+                check: check.to_owned(),
+                requirements: Vec::new(),
+                sentence: "the client never did it".to_owned(),
+                place: None,
+                evidence: vec![1],
+                expected: expected.to_owned(),
+                actual: String::new(),
+            }],
+        }
+    }
+
+    #[rstest]
+    #[case::what_is_missing("expect.requests[0]", "LIST", false)]
+    #[case::too_few("expect.counts[0]", "at least 2 × LIST", false)]
+    #[case::the_end("run", "the client keeps trying", false)]
+    #[case::too_many("expect.counts[0]", "at most 2 × LIST", true)]
+    #[case::forbidden("expect.never[0]", "never LIST", true)]
+    #[case::an_invariant("INV-01", "", true)]
+    fn only_what_a_restarted_command_did_counts(
+        #[case] check: &str,
+        #[case] expected: &str,
+        #[case] counts: bool,
+    ) {
+        let verdict = failed(check, expected);
+        assert_eq!(certain(verdict.clone(), None), Ok(verdict.clone()));
+        let restarts = "restarted 1× (exited with code 1)".to_owned();
+        let found = certain(verdict, Some(restarts));
+        assert_eq!(found.is_ok(), counts);
+        if let Err(skipped) = found {
+            assert_eq!(
+                skipped.to_string(),
+                "not judged: the command was restarted 1× (exited with code 1), and the client never did it"
+            );
+        }
+    }
 }

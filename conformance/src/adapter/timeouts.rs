@@ -72,7 +72,7 @@ impl Timeouts {
     }
 }
 
-/// Returns the time of the client's last activity: its last report, or request of the loop under test. A client that only
+/// Returns the time of the client's last activity: its last report, request of the loop under test, or start or end of its process. A client that only
 /// renews a lease hangs. Until that loop starts, any request and connection counts.
 pub fn last_activity(scenario: &Scenario, records: &[Record]) -> Duration {
     let told = Told::after(scenario, records);
@@ -82,7 +82,10 @@ pub fn last_activity(scenario: &Scenario, records: &[Record]) -> Duration {
     };
     let of_loop = last(&|what| match what {
         What::Request { stream, .. } => told.is_of_loop(*stream),
-        what => matches!(what, What::Reported(_)),
+        what => matches!(
+            what,
+            What::Reported(_) | What::ClientExited { .. } | What::ClientRestarted { .. }
+        ),
     });
     let of_any = || last(&|what| matches!(what, What::Request { .. } | What::Connected { .. }));
     of_loop.or_else(of_any).unwrap_or_default()

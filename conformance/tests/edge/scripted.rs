@@ -71,6 +71,8 @@ impl Core for Scripted {
                 format!("{} is {} of {:?}", conn.0, user.name, user.groups)
             }
             Input::Report(_)
+            | Input::ClientExited { .. }
+            | Input::ClientRestarted(_)
             | Input::StopRequested
             | Input::LeftOpen(_)
             | Input::Control(_)

@@ -12,11 +12,13 @@ use crate::verdict::Contradiction;
 use crate::words;
 
 mod matching;
+mod restarts;
 
 use matching::{
     Names, any_of, continues_start, emitted, emitted_words, header_values, header_words, is_exactly, matches,
     of_kind, query_words, resumed, same_name, starts_instead,
 };
+use restarts::{is_same_process, is_start, most_of_a_process, started_instead};
 
 /// Returns the expectations that are not met, and the forbidden requests and events in the trace.
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
@@ -113,6 +115,7 @@ impl<'t, 'a> Check<'t, 'a> {
             } else {
                 (from..reads.len()).find(|at| any_of(&names, expected, reads[*at]))
             };
+            let hit = hit.or_else(|| started_instead(self.trace, expected, &reads, from, before));
             let Some(hit) = hit else {
                 found.push(self.missing_request(check, &names, expected, &reads[from..], before));
                 // Later mismatches are consequences: one cause, one contradiction.
@@ -132,6 +135,9 @@ impl<'t, 'a> Check<'t, 'a> {
                 .iter()
                 .any(|request| request.kind == RequestKind::List);
             next_start = (lists && reads[hit].is_watch()).then_some(hit);
+        }
+        for (used, read) in used.iter_mut().zip(&reads) {
+            *used |= is_start(self.trace, read);
         }
         if expect.only
             && let Some(at) = used.iter().position(|used| !used)
@@ -224,6 +230,10 @@ impl<'t, 'a> Check<'t, 'a> {
         before: Option<&Exchange<'a>>,
         hit: &Exchange<'a>,
     ) {
+        // One watch stands for the LIST and the WATCH.
+        if before.is_some_and(|before| before.stream == hit.stream) {
+            return;
+        }
         let since = before.map_or(
             Moment {
                 seq: 0,
@@ -231,6 +241,10 @@ impl<'t, 'a> Check<'t, 'a> {
             },
             |before| before.asked,
         );
+        // A new process does not know when the last one sent its request.
+        if before.is_some_and(|before| !is_same_process(self.trace, before, hit)) {
+            return;
+        }
         let gap_ms = hit.asked.at.saturating_sub(since.at).as_millis() as u64;
         let bound = match (expected.at_least_after_ms, expected.at_most_after_ms) {
             (Some(least), _) if gap_ms < least => format!("at least {} later", words::span(least)),
@@ -276,8 +290,9 @@ impl<'t, 'a> Check<'t, 'a> {
                 .filter(|exchange| matches(&names, query, exchange))
                 .chain(starts)
                 .collect();
+            let most_exact = most_of_a_process(self.trace, &exact);
             let (bound, hits) = match (at_least, at_most) {
-                (_, Some(most)) if exact.len() > *most as usize => (format!("at most {most}"), exact),
+                (_, Some(most)) if most_exact.len() > *most as usize => (format!("at most {most}"), most_exact),
                 (Some(least), _) if whole && at_all.len() < *least as usize => {
                     (format!("at least {least}"), at_all)
                 }
@@ -306,6 +321,7 @@ impl<'t, 'a> Check<'t, 'a> {
                 exchange.asked.seq >= from
                     && of_kind(exchange, never.kind)
                     && is_exactly(&names, &never.query, exchange)
+                    && !is_start(self.trace, exchange)
             });
             let Some(hit) = hit else { continue };
             let what = query_words(&names, never.kind, &never.query, hit.asked.seq);

@@ -4,8 +4,9 @@
 //! were none.
 
 use ::trace::fault::Ending;
-use ::trace::record::{FrameType, Record, Side, StreamId, Verb, What};
-use scenario::{Action, RuleAction, Scenario, StoreAction, Trigger};
+use ::trace::record::{FrameType, Record, Side, StreamId, What};
+use scenario::matching::Read;
+use scenario::{Action, RuleAction, Scenario, StoreAction, Told, Trigger};
 
 /// Effect of a script's faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,12 +15,18 @@ pub struct Effects {
     pub lied: bool,
     /// The first fault without visible effect: index of its step, and the action's word.
     pub idle: Option<(usize, &'static str)>,
+    /// The loop under test starts by watches without a version, and never lists: a step that waits for a LIST is never met.
+    pub never_lists: bool,
 }
 
 impl Effects {
     /// Computes the effects of the steps that were met.
     pub fn of(scenario: &Scenario, records: &[Record]) -> Self {
-        let mut effects = Self::default();
+        let told = Told::after(scenario, records);
+        let mut effects = Self {
+            never_lists: never_lists(records, &told),
+            ..Self::default()
+        };
         for (index, record) in records.iter().enumerate() {
             let What::Step { step, .. } = &record.what else {
                 continue;
@@ -28,7 +35,7 @@ impl Effects {
                 continue;
             };
             let by_request = matches!(met.when, Trigger::Request(_));
-            let stream = concerned(&records[..index], by_request);
+            let stream = concerned(&records[..index], by_request, &told);
             for action in met.actions.iter().filter(|action| is_lie(action)) {
                 if shows(action, &records[index..], stream) {
                     effects.lied = true;
@@ -61,15 +68,29 @@ fn is_lie(action: &Action) -> bool {
 }
 
 /// Returns the response that a step's actions act on: that of the request that met it, otherwise that of the newest
-/// watch.
-fn concerned(before: &[Record], by_request: bool) -> Option<StreamId> {
-    before.iter().rev().find_map(|record| {
-        let What::Request { stream, verb, .. } = &record.what else {
-            return None;
-        };
-        let is_watch = matches!(verb, Verb::Watch | Verb::WatchList);
-        (by_request || is_watch).then_some(*stream)
-    })
+/// watch of the loop under test.
+fn concerned(before: &[Record], by_request: bool, told: &Told) -> Option<StreamId> {
+    let mut reads = before.iter().rev().filter_map(|record| read_of(record, told));
+    reads
+        .find(|(_, read)| by_request || read.is_watch())
+        .map(|(stream, _)| stream)
+}
+
+fn never_lists(records: &[Record], told: &Told) -> bool {
+    let mut starts = records.iter().filter_map(|record| read_of(record, told)).filter(|(_, read)| read.is_start());
+    starts.clone().next().is_some() && starts.all(|(_, read)| read.is_start_without_list())
+}
+
+/// Returns a list or watch of the loop under test.
+fn read_of<'r>(record: &'r Record, told: &Told) -> Option<(StreamId, Read<'r>)> {
+    let What::Request {
+        stream, verb, query, ..
+    } = &record.what
+    else {
+        return None;
+    };
+    let read = Read { verb: *verb, query };
+    told.is_of_loop(*stream).then_some((*stream, read))
 }
 
 /// Returns true if the trace shows the fault, from its step on. Faults without a visible record count as effective.

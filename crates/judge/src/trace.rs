@@ -41,6 +41,8 @@ pub struct Trace<'a> {
     pub rolled_back: Option<u64>,
     /// Positions of the client's error reports, in order.
     pub errors: Vec<u64>,
+    /// When the harness started the client again, in order.
+    pub restarts: Vec<Moment>,
     /// When the harness asked the client to stop.
     pub stop: Option<Moment>,
     /// Why the run ended, if it did.
@@ -367,6 +369,11 @@ impl<'a> Trace<'a> {
             .map(|at| &self.exchanges[at])
     }
 
+    /// Returns the number of the process that sent the request at `seq`: 0 before the first restart.
+    pub fn process(&self, seq: u64) -> usize {
+        self.restarts.partition_point(|restart| restart.seq < seq)
+    }
+
     /// Returns true if the client reported an error between two positions (both exclusive).
     pub fn error_between(&self, after: u64, before: u64) -> bool {
         any_between(&self.errors, after, before)
@@ -547,6 +554,8 @@ pub fn written(what: &What) -> Option<&StoreWrite> {
         | What::Bound { .. }
         | What::ScriptDone
         | What::Reported(_)
+        | What::ClientExited { .. }
+        | What::ClientRestarted { .. }
         | What::StopRequested
         | What::Webhook { .. }
         | What::LeftOpen { .. }

@@ -97,6 +97,8 @@ impl<'t, 'a> Writer<'t, 'a> {
             | What::Turned { .. }
             | What::Rule { .. }
             | What::ScriptDone
+            | What::ClientExited { .. }
+            | What::ClientRestarted { .. }
             | What::StopRequested
             | What::Webhook { .. }
             | What::LeftOpen { .. }

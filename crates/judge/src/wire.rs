@@ -48,7 +48,7 @@ use apimachinery::path::decoded_path;
 use asked::{Asked, Suspicion};
 pub use clients::Loops;
 use clients::{Clients, OTHERS};
-pub use fit::{Needs, SETTINGS, configured, grants, needs, takes};
+pub use fit::{Needs, SETTINGS, configured, grants, is_set, is_shown_by_requests, needs, takes};
 use ledger::{CLOSING, Ledger};
 use position::Position;
 use scenario::{ClientMode, Named, Scenario, ServerSettings};
@@ -93,6 +93,8 @@ pub struct WireJudge {
     assumed: Assumed,
     /// The newest version written.
     revision: Option<position::Version>,
+    /// Versions that earlier processes of a restarted client received: it may have stored one of them.
+    stored: Option<Position>,
     excused: Vec<String>,
     made: u64,
     stopped: bool,
@@ -138,6 +140,7 @@ impl WireJudge {
             held: 0,
             assumed: Assumed::new(),
             revision: None,
+            stored: None,
             excused: Vec::new(),
             made: 0,
             stopped: false,
@@ -199,6 +202,7 @@ impl WireJudge {
             }
             What::Restored { to } => self.revision = Some(position::Version::of(&to.to_string())),
             What::Disconnected { conn, by } => self.disconnected(*conn, *by, record),
+            What::ClientRestarted { .. } => self.restart(),
             What::StopRequested => self.stop(record),
             What::End { stream, how, by } => {
                 self.clients.end(*stream);
@@ -250,6 +254,7 @@ impl WireJudge {
             | What::Bound { .. }
             | What::ScriptDone
             | What::Reported(_)
+            | What::ClientExited { .. }
             | What::Webhook { .. }
             | What::LeftOpen { .. }
             | What::RunEnded(_) => {}
@@ -334,10 +339,12 @@ impl WireJudge {
         let Some(mut there) = self.readers.remove(&id) else {
             return;
         };
+        let stored = self.stored.as_ref().filter(|_| !there.ledger.has_snapshot());
         there.ledger.ask(
             asked,
             |version| {
-                self.clients.knows(agent, there.subject.plural(), version)
+                stored.is_some_and(|stored| stored.allows(version))
+                    || self.clients.knows(agent, there.subject.plural(), version)
                     || self.is_known_wider(agent, &there.subject, version)
                     || self.is_known_by_another_name(&there.subject, version)
             },
@@ -433,6 +440,23 @@ impl WireJudge {
             }
             self.look(id, Vec::new());
         }
+    }
+
+    /// Drops all loops: the new process has none yet, and nothing that it requests follows from what the last one did.
+    fn restart(&mut self) {
+        let mut newest = self.stored.take().and_then(|stored| stored.latest());
+        let mut has_read = newest.is_some();
+        for there in std::mem::take(&mut self.readers).into_values() {
+            self.clients.see(&there.agent, there.ledger.loops());
+            newest = newest.max(there.ledger.everywhere().latest());
+            has_read = true;
+        }
+        self.stored = has_read.then(|| Position::up_to(newest));
+        self.by_reader.clear();
+        self.by_stream.clear();
+        self.by_conn.clear();
+        self.due.clear();
+        self.held = 0;
     }
 
     fn stop(&mut self, record: &Record) {

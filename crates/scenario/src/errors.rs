@@ -156,7 +156,7 @@ impl LoadErrors {
             n => format!("{n} mistakes"),
         };
         format!(
-            "{count} in {}, and nothing was run: the file is at fault, not the client. \
+            "{count} in {}, which was not run: the file is at fault, not the client. \
              docs/scenario-language.md explains every key.",
             printable_path(&self.path)
         )

@@ -29,11 +29,10 @@ pub(crate) struct File {
     /// The expected behaviour, in one sentence.
     #[schemars(required)]
     pub(crate) title: Option<At<String>>,
-    /// Why it matters: what breaks in practice if a client gets it wrong.
-    #[schemars(required)]
+    /// Why it matters: what breaks in practice if a client gets it wrong. Required in this repository's `scenarios/`.
     pub(crate) why: Option<At<String>>,
-    /// Requirement ids (e.g. `PAGE-05`) that this scenario tests. See requirements/catalogue.yaml.
-    #[schemars(required)]
+    /// Requirement ids (e.g. `PAGE-05`) that this scenario tests. See requirements/catalogue.yaml. Required in this
+    /// repository's `scenarios/`.
     pub(crate) covers: Option<At<Vec<At<String>>>>,
     /// Sources: URLs, or `owner/repo#number`.
     pub(crate) refs: Option<Vec<At<String>>>,

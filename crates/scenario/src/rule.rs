@@ -292,6 +292,8 @@ impl Waiting {
             | What::Bound { .. }
             | What::ScriptDone
             | What::Reported(_)
+            | What::ClientExited { .. }
+            | What::ClientRestarted { .. }
             | What::StopRequested
             | What::Webhook { .. }
             | What::LeftOpen { .. }

@@ -178,6 +178,8 @@ impl Told {
             | What::ScriptDone
             | What::Webhook { .. }
             | What::Reported(_)
+            | What::ClientExited { .. }
+            | What::ClientRestarted { .. }
             | What::StopRequested
             | What::LeftOpen { .. }
             | What::RunEnded(_) => {}

@@ -150,7 +150,9 @@ pub(crate) fn read(text: &str) -> (Option<Node>, Vec<Problem>) {
     if builder.root.as_ref().is_none_or(Node::is_null) && builder.problems.is_empty() {
         let empty = Problem::new(Code::EmptyFile, Span::default(), "the file is empty")
             .label("nothing here")
-            .hint("start with `scenario: v1`, `title:`, `why:` and `covers:`; docs/scenario-language.md shows three whole files");
+            .hint(
+                "start with `scenario: v1` and `title:`; docs/scenario-language.md shows three whole files",
+            );
         return (None, vec![empty]);
     }
     (builder.root, builder.problems)

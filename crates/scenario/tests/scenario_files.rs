@@ -11,11 +11,26 @@ fn every_scenario_file_parses() {
     assert!(!files.is_empty(), "no scenario below {}", root.display());
     let mut broken = String::new();
     for file in files {
-        if let Err(errors) = load(&file, root) {
-            broken.push_str(&errors.render(Style::Plain));
+        match load(&file, root) {
+            Err(errors) => broken.push_str(&errors.render(Style::Plain)),
+            // The reports and the catalogue need them.
+            Ok(scenario) if scenario.why.is_empty() || scenario.covers.is_empty() => {
+                broken.push_str(&format!("{}: `why` or `covers` is missing\n", file.display()));
+            }
+            Ok(_) => {}
         }
     }
     assert!(broken.is_empty(), "{broken}");
+}
+
+#[test]
+fn a_file_of_a_user_needs_neither_reason_nor_requirements() {
+    let scenario = parse(
+        "group/claim",
+        Path::new("claim.yaml"),
+        "scenario: v1\ntitle: A claim\n",
+    );
+    assert!(scenario.is_ok_and(|scenario| scenario.why.is_empty() && scenario.covers.is_empty()));
 }
 
 fn yaml_below(folder: &Path) -> Vec<PathBuf> {

@@ -518,7 +518,7 @@ fn logs_have_one_line_per_error() {
     insta::assert_snapshot!(errors.to_string(), @r"
     scenarios/group/claim.yaml:5:1: error[unknown-key]: a scenario has no key `clinet` (did you mean `client`?)
     scenarios/group/claim.yaml:5:21: error[wrong-type]: `page_size` must be a whole number or `none`, but is `x`
-    2 mistakes in scenarios/group/claim.yaml, and nothing was run: the file is at fault, not the client. docs/scenario-language.md explains every key.
+    2 mistakes in scenarios/group/claim.yaml, which was not run: the file is at fault, not the client. docs/scenario-language.md explains every key.
     ");
 }
 

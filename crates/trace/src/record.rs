@@ -363,6 +363,19 @@ pub enum What {
     },
     /// The client reported something.
     Reported(Report),
+    /// The process of the client exited by itself.
+    ClientExited {
+        /// Exit code; `None` if a signal killed it.
+        code: Option<i32>,
+        /// Number of the signal that killed it.
+        signal: Option<i32>,
+    },
+    /// The harness started the client again after it exited with an error, as a kubelet does. The new process has an empty
+    /// cache.
+    ClientRestarted {
+        /// Number of the restart, from 1.
+        restart: u32,
+    },
     /// The harness asked the client to stop.
     StopRequested,
     /// The time for a stopped client to close its connections is over, and some are still open.
@@ -399,6 +412,8 @@ impl What {
             | Self::Bound { .. }
             | Self::ScriptDone
             | Self::Reported(_)
+            | Self::ClientExited { .. }
+            | Self::ClientRestarted { .. }
             | Self::StopRequested
             | Self::LeftOpen { .. }
             | Self::RunEnded(_) => None,
@@ -429,6 +444,8 @@ impl What {
             Self::ScriptDone => "script_done",
             Self::Webhook { .. } => "webhook",
             Self::Reported(_) => "reported",
+            Self::ClientExited { .. } => "client_exited",
+            Self::ClientRestarted { .. } => "client_restarted",
             Self::StopRequested => "stop_requested",
             Self::LeftOpen { .. } => "left_open",
             Self::RunEnded(_) => "run_ended",

@@ -95,6 +95,8 @@ fn bytes(what: &What) -> usize {
         | What::Bound { .. }
         | What::ScriptDone
         | What::Reported(_)
+        | What::ClientExited { .. }
+        | What::ClientRestarted { .. }
         | What::StopRequested
         | What::LeftOpen { .. }
         | What::RunEnded(_) => 0,
@@ -128,6 +130,8 @@ fn weight(what: &What) -> usize {
         | What::Bound { .. }
         | What::ScriptDone
         | What::Reported(_)
+        | What::ClientExited { .. }
+        | What::ClientRestarted { .. }
         | What::StopRequested
         | What::Webhook { .. }
         | What::LeftOpen { .. }

@@ -58,6 +58,8 @@ pub(super) fn reports(what: &What, listing: bool) -> Vec<Report> {
         | What::Bound { .. }
         | What::ScriptDone
         | What::Reported(_)
+        | What::ClientExited { .. }
+        | What::ClientRestarted { .. }
         | What::StopRequested
         | What::Webhook { .. }
         | What::LeftOpen { .. }

@@ -50,6 +50,15 @@ pub enum Input {
     CutOff(StreamId),
     /// The client under test reported something.
     Report(Report),
+    /// The process of the client exited by itself.
+    ClientExited {
+        /// Exit code; `None` if a signal killed it.
+        code: Option<i32>,
+        /// Number of the signal that killed it.
+        signal: Option<i32>,
+    },
+    /// The client was started again. The value is the number of the restart, from 1.
+    ClientRestarted(u32),
     /// The client was asked to stop.
     StopRequested,
     /// The stopped client left this number of connections open.

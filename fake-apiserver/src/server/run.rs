@@ -305,6 +305,10 @@ impl Run {
         let awaited = self.is_of_loop(stream) && self.script.awaits_report();
         // Events of a streaming list before its end marker are the list.
         let mut listing = asked.verb == Verb::WatchList && !self.marked.contains(&stream);
+        // What is sent with the head of a watch without a version is the state that it starts with.
+        let is_accepted = |record: &Record| matches!(record.what, What::Head { status: 200, .. });
+        let starts = read_of(asked).is_start_without_list() && records.iter().any(is_accepted);
+        listing |= starts;
         let names = OfReports(&self.names, &self.told);
         for record in records {
             if let What::Frame { frame, .. } = &record.what

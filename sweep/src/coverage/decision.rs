@@ -120,6 +120,8 @@ impl Decisions {
             | What::Bound { .. }
             | What::ScriptDone
             | What::Reported(_)
+            | What::ClientExited { .. }
+            | What::ClientRestarted { .. }
             | What::StopRequested
             | What::Webhook { .. }
             | What::LeftOpen { .. }

@@ -177,6 +177,8 @@ impl Life {
             | What::Bound { .. }
             | What::ScriptDone
             | What::Reported(_)
+            | What::ClientExited { .. }
+            | What::ClientRestarted { .. }
             | What::StopRequested
             | What::Webhook { .. }
             | What::LeftOpen { .. }

@@ -164,3 +164,48 @@ fn an_aborted_run_is_not_blamed_for_missing_requests() {
     let records = run().records();
     assert_eq!(broken(&scenario, &Trace::new(&records)), []);
 }
+
+/// The same client, which is killed before it resumes and started again: a list at 11 and a watch from there.
+fn restarted() -> Sample {
+    let mut s = run_to_the_end_of_its_watch();
+    s.push(What::ClientExited {
+        code: Some(1),
+        signal: None,
+    });
+    s.push(What::ClientRestarted { restart: 1 });
+    s.after(500)
+        .list(&[("limit", "500")])
+        .page("11", "", &[("a", "5"), ("b", "11")]);
+    s.watch("11");
+    s
+}
+
+/// A list at 10 and a watch that sends `b@11` and ends.
+fn run_to_the_end_of_its_watch() -> Sample {
+    let mut s = Sample::new();
+    s.list(&[("limit", "500")]).page("10", "", &[("a", "5")]);
+    s.watch("10").after(2000).added("b", "11").eof();
+    s
+}
+
+#[rstest]
+#[case::a_relist_is_met(Expect { requests: vec![list_named("l"), watch_from(is("10")), list_named("m")], ..Expect::default() }, "")]
+#[case::a_start_replaces_a_resume(Expect { requests: vec![watch_from(is("10")), watch_from(is("99"))], ..Expect::default() }, "")]
+#[case::a_start_replaces_resume_or_relist(Expect { requests: vec![watch_from(is("10")), resume(is("99"))], only: true, ..Expect::default() }, "the client sent a request too many: LIST limit=500 at 0.000s")]
+#[case::a_start_is_not_too_many(Expect { requests: vec![list_named("l"), watch_from(is("10"))], only: true, ..Expect::default() }, "")]
+#[case::one_start_replaces_one_resume(Expect { requests: vec![watch_from(is("10")), watch_from(is("98")), watch_from(is("99"))], ..Expect::default() }, "the client never sent WATCH resourceVersion=99 after WATCH resourceVersion=11 at 2.500s; what came nearest: no further request")]
+#[case::a_start_replaces_no_list_of_another_kind(Expect { requests: vec![watch_from(is("10")), RequestExpect { any_of: vec![asked(RequestKind::List, query("limit", is("7")))], ..list_named("l") }], ..Expect::default() }, "the client never sent LIST limit=7 after WATCH resourceVersion=10 at 0.000s; what came nearest: LIST limit=500 at 2.500s")]
+#[case::at_most_in_one_process(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: None, at_most: Some(1), at: Place::default() }], ..Expect::default() }, "")]
+#[case::more_than_at_most_in_one_process(Expect { counts: vec![RequestCount { kind: RequestKind::Any, query: Vec::new(), at_least: None, at_most: Some(1), at: Place::default() }], ..Expect::default() }, "the client sent any request 2 times, expected at most 1")]
+#[case::at_least_in_all(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: Some(2), at_most: None, at: Place::default() }], ..Expect::default() }, "")]
+#[case::a_start_is_not_forbidden(Expect { never: vec![RequestNever { kind: RequestKind::Any, query: query("limit", Expected::Absent), after: None, at: Place::default() }], ..Expect::default() }, "the client sent what it must not: WATCH resourceVersion=10 at 0.000s")]
+#[case::a_list_after_a_restart(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("11")), after: None, at: Place::default() }], ..Expect::default() }, "")]
+#[case::its_time_is_not_bounded(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_most_after_ms: Some(1), ..list_named("l") }], ..Expect::default() }, "")]
+fn expectation_on_a_restarted_client(#[case] expect: Expect, #[case] sentence: &str) {
+    let mut scenario = scenario();
+    scenario.expect = expect;
+    let records = restarted().complete();
+    let found = unmet(&scenario, &Trace::new(&records));
+    let sentences: Vec<&str> = found.iter().map(|found| found.sentence.as_str()).collect();
+    assert_eq!(sentences.join("\n"), sentence);
+}

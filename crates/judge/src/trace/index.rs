@@ -25,6 +25,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
         withheld: Vec::new(),
         rolled_back: None,
         errors: Vec::new(),
+        restarts: Vec::new(),
         stop: None,
         ended: None,
         until: None,
@@ -251,10 +252,11 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     trace.errors.push(record.seq);
                 }
             }
+            What::ClientRestarted { .. } => trace.restarts.push(at),
             What::StopRequested => {
                 trace.stop.get_or_insert(at);
             }
-            What::Webhook { .. } | What::LeftOpen { .. } => {}
+            What::ClientExited { .. } | What::Webhook { .. } | What::LeftOpen { .. } => {}
             What::RunEnded(end) => {
                 trace.ended.get_or_insert((at, end));
             }

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use ::trace::record::{Record, Verb, What};
+use apimachinery::path::decoded_path;
 use scenario::matching::words_for_emitted;
 use scenario::{
-    ClientMode, ClientSettings, Contract, EmittedKind, InitialList, ListSemantic, RequestKind, Scenario,
-    Times, Trigger,
+    ClientMode, ClientSettings, Contract, EmittedKind, InitialList, ListSemantic, Named, RequestKind,
+    Scenario, Times, Trigger,
 };
 
 use crate::words::span;
@@ -128,6 +130,99 @@ pub fn configured(scenario: &Scenario) -> Vec<&'static str> {
     SETTINGS.into_iter().filter(|key| is_set(key)).collect()
 }
 
+/// Settings whose value requests have.
+const SHOWN_BY_REQUESTS: [&str; 7] = [
+    "labels",
+    "fields",
+    "timeout",
+    "list_semantic",
+    "initial_list",
+    "page_size",
+    "bookmarks",
+];
+
+/// Returns whether the requests of a client may show a setting: other settings are only effective inside of it.
+pub fn is_shown_by_requests(key: &str) -> bool {
+    SHOWN_BY_REQUESTS.contains(&key)
+}
+
+/// Returns whether all requests for the scenario's target have the value that the scenario requires of a setting; `None`: no request
+/// is of a kind that shows it.
+pub fn is_set(scenario: &Scenario, key: &str, records: &[Record]) -> Option<bool> {
+    let client = &scenario.client;
+    let target = &scenario.target;
+    let reads = || {
+        records.iter().filter_map(|record| {
+            let What::Request {
+                verb, path, query, ..
+            } = &record.what
+            else {
+                return None;
+            };
+            let path = decoded_path(path);
+            let named = Named::by(&path);
+            let is_of_target = named.group == target.group && named.plural == target.plural;
+            (is_of_target && *verb != Verb::Other).then_some((*verb, query.as_slice()))
+        })
+    };
+    let value = |query: &[(String, String)], name: &str| {
+        let found = query.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    // Requests of these verbs; further pages of a list repeat its token instead of its parameters.
+    let of = |verbs: &'static [Verb]| {
+        reads()
+            .filter(|(verb, _)| verbs.contains(verb))
+            .map(|(_, query)| query)
+            .filter(|query| value(query, "continue").is_empty())
+    };
+    let (lists, watches) = (|| of(&[Verb::List]), || of(&[Verb::Watch, Verb::WatchList]));
+    let has = |wanted: Option<String>, name: &'static str| {
+        let wanted = wanted.unwrap_or_default();
+        move |query: &[(String, String)]| value(query, name) == wanted
+    };
+    match key {
+        "labels" => all(
+            reads().map(|(_, query)| query),
+            has(client.labels.clone(), "labelSelector"),
+        ),
+        "fields" => all(
+            reads().map(|(_, query)| query),
+            has(client.fields.clone(), "fieldSelector"),
+        ),
+        "timeout" => {
+            let seconds = client.timeout_s.map(|seconds| seconds.to_string());
+            all(watches(), has(seconds, "timeoutSeconds"))
+        }
+        "page_size" => {
+            let size = client.page_size.map(|size| size.to_string());
+            let is_paged = size.is_some();
+            let has_limit = has(size, "limit");
+            // A list from the watch cache has all items in one page.
+            all(lists(), |query| {
+                has_limit(query) && !(is_paged && value(query, "resourceVersion") == "0")
+            })
+        }
+        "bookmarks" => all(watches(), |query| {
+            let requested = value(query, "allowWatchBookmarks");
+            client.bookmarks != matches!(requested.as_str(), "" | "0" | "false" | "False")
+        }),
+        "list_semantic" => all(lists().take(1), |query| {
+            (client.list_semantic == ListSemantic::Any) == (value(query, "resourceVersion") == "0")
+        }),
+        "initial_list" => {
+            let streams = reads().next().map(|(verb, _)| verb == Verb::WatchList);
+            streams.map(|streams| streams == (client.initial_list == InitialList::StreamingList))
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether a property holds for all; `None` without any.
+fn all<T>(items: impl Iterator<Item = T>, mut holds: impl FnMut(T) -> bool) -> Option<bool> {
+    items.fold(None, |all, item| Some(holds(item) && all.unwrap_or(true)))
+}
+
 /// Returns true if a step waits for a second page, or an expectation requires one.
 fn turns_pages(scenario: &Scenario) -> bool {
     let is_page = |kind: RequestKind| matches!(kind, RequestKind::Page { .. });
@@ -219,6 +314,7 @@ mod tests {
     use scenario::parse;
 
     use super::*;
+    use crate::trace::sample::Sample;
 
     #[rstest]
     #[case::nothing("", &[])]
@@ -233,6 +329,34 @@ mod tests {
         let scenario = parse("group/claim", std::path::Path::new("claim.yaml"), &text).unwrap();
         assert_eq!(configured(&scenario), keys);
         assert_eq!(needs(&scenario).is_some(), !keys.is_empty());
+    }
+
+    /// Requests of a client with `limit=2`, `timeoutSeconds=30` and no other parameter.
+    fn requests() -> Vec<Record> {
+        let mut sample = Sample::new();
+        sample.list(&[("limit", "2")]);
+        sample.list(&[("limit", "2"), ("continue", "t")]);
+        sample.request(Verb::Watch, &[("watch", "true"), ("timeoutSeconds", "30")]);
+        sample.records()
+    }
+
+    #[rstest]
+    #[case::the_same_timeout("timeout: 30s", "timeout", Some(true))]
+    #[case::another_timeout("timeout: 10s", "timeout", Some(false))]
+    #[case::the_same_limit("page_size: 2", "page_size", Some(true))]
+    #[case::another_limit("page_size: 3", "page_size", Some(false))]
+    #[case::no_bookmarks("bookmarks: false", "bookmarks", Some(true))]
+    #[case::a_selector("labels: app=x", "labels", Some(false))]
+    #[case::the_latest_list("list_semantic: any", "list_semantic", Some(false))]
+    #[case::a_streaming_list("initial_list: streaming_list", "initial_list", Some(false))]
+    #[case::nothing_on_the_wire("idle_timeout: 5s", "idle_timeout", None)]
+    fn requests_show_settings(#[case] setting: &str, #[case] key: &str, #[case] expected: Option<bool>) {
+        let text = format!("scenario: v1\ntitle: t\nclient: {{{setting}}}\n");
+        let scenario = parse("group/claim", std::path::Path::new("claim.yaml"), &text).unwrap();
+        assert_eq!(configured(&scenario), [key]);
+        assert_eq!(is_set(&scenario, key, &requests()), expected);
+        assert_eq!(is_set(&scenario, key, &[]), None);
+        assert_eq!(is_shown_by_requests(key), expected.is_some());
     }
 
     #[test]

@@ -378,6 +378,11 @@ impl Ledger {
         std::mem::take(&mut self.news)
     }
 
+    /// Returns true if some loop received a complete list.
+    pub(super) fn has_snapshot(&self) -> bool {
+        self.has_set
+    }
+
     /// Returns true if a loop may be at this version.
     pub(super) fn knows(&self, version: Version) -> bool {
         self.remembers(version) || self.open.values().any(|open| open.read.allows(version))

@@ -497,3 +497,24 @@ fn a_client_without_a_user_agent_is_identified_by_its_port() {
         .collect();
     assert_eq!(ports, [("(no User-Agent)", Some(40_002)), ("named/1", None)]);
 }
+
+/// A new process has no loops, and may have stored a version that the last one received.
+#[rstest]
+#[case::a_list_from_zero(&[], |s: &mut Story| { s.ask("k", 2, Verb::List, &[("resourceVersion", "0")]); })]
+#[case::its_own_list(&[], |s: &mut Story| { s.list("k", 2, "12").watch("k", 2, "12").after(5000); })]
+#[case::a_stored_version(&[], |s: &mut Story| { s.watch("k", 2, "10").after(5000); })]
+#[case::a_version_of_nowhere(&["k INV-03"], |s: &mut Story| { s.watch("k", 2, "99").after(5000); })]
+#[case::an_older_version_than_its_list(&["k INV-01"], |s: &mut Story| {
+    s.list("k", 2, "12").watch("k", 2, "10").after(5000);
+})]
+fn a_restarted_client_starts_from_nothing(#[case] expected: &[&str], #[case] tell: fn(&mut Story)) {
+    let mut story = Story::new(Loops::One);
+    story.list("k", 1, "10").watch("k", 1, "10").after(5000);
+    story.push(What::ClientExited {
+        code: Some(1),
+        signal: None,
+    });
+    story.push(What::ClientRestarted { restart: 1 });
+    tell(&mut story);
+    assert_eq!(story.found, expected);
+}

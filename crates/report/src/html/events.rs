@@ -159,6 +159,8 @@ fn lane(what: &What) -> Lane {
         | What::Rule { .. }
         | What::Bound { .. }
         | What::ScriptDone
+        | What::ClientExited { .. }
+        | What::ClientRestarted { .. }
         | What::StopRequested
         | What::Webhook { .. }
         | What::LeftOpen { .. }
@@ -197,6 +199,8 @@ fn is_scripted(what: &What) -> bool {
         | What::Bound { .. }
         | What::ScriptDone
         | What::Reported(_)
+        | What::ClientExited { .. }
+        | What::ClientRestarted { .. }
         | What::StopRequested
         | What::Webhook { .. }
         | What::LeftOpen { .. }
@@ -252,6 +256,8 @@ fn label(what: &What) -> String {
         | What::Restored { .. }
         | What::Turned { .. }
         | What::ScriptDone
+        | What::ClientExited { .. }
+        | What::ClientRestarted { .. }
         | What::StopRequested
         | What::Webhook { .. }
         | What::LeftOpen { .. } => line::text(what),

@@ -42,7 +42,8 @@ fn section(page: &Page<'_>, test: &Test<'_>, opened: Option<&str>) -> Markup {
     let why = test
         .source
         .as_ref()
-        .and_then(|source| Some(source.scenario.as_ref()?.why.as_str()));
+        .and_then(|source| Some(source.scenario.as_ref()?.why.as_str()))
+        .filter(|why| !why.is_empty());
     html! {
         article.test id=(test.fragment()) data-id=(cut(test.id, 200)) data-state=(test.state())
             aria-labelledby={ (test.fragment()) "/title" } {

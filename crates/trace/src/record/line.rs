@@ -74,7 +74,10 @@ pub fn who(what: &What) -> &'static str {
         What::Wrote(_) | What::Restored { .. } | What::Turned { .. } => "store  .",
         What::Step { .. } | What::Rule { .. } | What::Bound { .. } | What::ScriptDone => "script .",
         What::Reported(_) => "client *",
-        What::StopRequested | What::LeftOpen { .. } | What::RunEnded(_) => "runner .",
+        What::ClientExited { .. } => "client >",
+        What::ClientRestarted { .. } | What::StopRequested | What::LeftOpen { .. } | What::RunEnded(_) => {
+            "runner ."
+        }
     }
 }
 
@@ -291,9 +294,20 @@ fn unescaped(what: &What) -> String {
             stream.0,
             took.as_millis()
         ),
+        What::ClientExited { code, signal } => exited(*code, *signal),
+        What::ClientRestarted { restart } => format!("restart {restart}"),
         What::StopRequested => "stop".to_owned(),
         What::LeftOpen { connections } => format!("{connections} connections still open, waited no longer"),
         What::RunEnded(end) => run_end(end),
+    }
+}
+
+/// Formats how a process ended: `exited with code 1`, `killed by signal 9`.
+pub fn exited(code: Option<i32>, signal: Option<i32>) -> String {
+    match (code, signal) {
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "exited".to_owned(),
     }
 }
 
