@@ -36,6 +36,7 @@ mod table;
 mod tokens;
 mod view;
 pub mod watch;
+mod world;
 mod write;
 
 #[cfg(test)]
@@ -57,11 +58,13 @@ pub use hooks::{HookCall, Replies};
 use initial_state::InitialState;
 use lines::Lines;
 pub use list::{GetOutcome, ListOutcome};
+pub(crate) use namespaces::NAMESPACES;
 pub use page::{Page, PageText};
 pub use registry::{Done, Refused, Undone};
 pub use watch::{WatchFrame, WatchPoll, WatchSession, error_frame};
 use watchcache::{ResourceId, Settings};
 pub use watchcache::{RestoreError, WatchCacheOp};
+pub(crate) use world::Setting;
 use write::Outcome;
 
 /// The objects of one resource, in key order.

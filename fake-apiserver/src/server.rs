@@ -20,6 +20,7 @@ mod goal;
 mod names;
 mod rules;
 mod run;
+mod setting;
 
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ use rules::Rules;
 pub use rules::{RuleRefused, RuleView, Ruled};
 use run::Run;
 use scenario::SharedScenario;
+use setting::setting;
 use trace::record::{ConnId, Record, RunEnd, Side, StreamId, What};
 use trace::report::Report;
 
@@ -58,7 +60,8 @@ impl Server {
 
     /// The same with other limits.
     pub fn with_limits(scenario: SharedScenario, seed: u64, limits: Limits) -> Self {
-        Self::over(ApiServer::new(scenario.server.clone(), seed), scenario, limits)
+        let api = ApiServer::new(scenario.server.clone(), &setting(&scenario), seed);
+        Self::over(api, scenario, limits)
     }
 
     /// Returns the run of `scenario` on `api`.

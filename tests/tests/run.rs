@@ -150,6 +150,37 @@ fn a_fault_without_effect_proves_nothing(#[case] name: &str, #[case] text: &str,
     assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
+/// What an operator reads and writes before its own resource, with `curl` and the server of its kubeconfig: namespaces,
+/// discovery, access reviews, leases.
+#[test]
+fn a_command_finds_a_whole_cluster() {
+    let review = "apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let reviewed = r#"{"spec":{"resourceAttributes":{"verb":"list","resource":"configmaps"}}}"#;
+    let script = format!(
+        r#"
+        url=$(sed -n 's/.*"server": "\(.*\)".*/\1/p' "$KUBECONFIG")
+        get() {{ curl -sf "$url/$1" >/dev/null || {{ echo "no $1" >&2; exit 9; }}; }}
+        post() {{ curl -sf -H 'Content-Type: application/json' -d "$2" "$url/$1" || {{ echo "no $1" >&2; exit 9; }}; }}
+        for path in version healthz api apis openapi/v3 api/v1/namespaces/default api/v1/namespaces/kube-system \
+            apis/apiregistration.k8s.io/v1/apiservices/v1.apps apis/apiextensions.k8s.io/v1/customresourcedefinitions
+        do get "$path"; done
+        post {review} '{reviewed}' | tr -d ' ' | grep -q '"allowed":true' || {{ echo 'not allowed' >&2; exit 9; }}
+        for namespace in default kube-system
+        do post "apis/coordination.k8s.io/v1/namespaces/$namespace/leases?dryRun=All" '{{"metadata":{{"name":"leader"}}}}' >/dev/null; done
+        exec "$FOLLOW"
+        "#
+    );
+    let mut command = program("fake-apiserver");
+    let scenario = "scenarios/conn/a-reset-watch-resumes-where-it-was.yaml";
+    command
+        .args(["run", scenario, "--", "sh", "-c", &script])
+        .env("NO_COLOR", "1")
+        .env("FOLLOW", env!("CARGO_BIN_EXE_follow"));
+    let ended = command.output().expect("it was just built");
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(0), "{printed}");
+}
+
 /// The example reads ConfigMaps of all namespaces.
 #[rstest]
 #[case::to_another_namespace(

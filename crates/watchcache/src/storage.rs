@@ -291,6 +291,14 @@ impl<O: Object, K> Storage<O, K> {
     }
 }
 
+impl<O: Object, K> Storage<O, K> {
+    /// Sets the objects that a resource has before its first write, as if they were written before the revision at the
+    /// start: no event is kept, and no revision is used. Their revisions must not be above the current one.
+    pub fn preload(&mut self, resource: ResourceId, objects: Objects<O>) {
+        self.resource_mut(resource).store.preload(objects);
+    }
+}
+
 impl<O: Object, K: Default> Storage<O, K> {
     /// Creates or replaces an object at `now`. `make` receives the revision of the write. Watches that are due to see it
     /// have to be polled.

@@ -75,6 +75,12 @@ impl<O: Object> Store<O> {
         &self.current
     }
 
+    /// Sets the objects before the first write, which has no history.
+    pub(crate) fn preload(&mut self, objects: Objects<O>) {
+        debug_assert!(self.writes.is_empty(), "preloaded before the first write");
+        self.current = objects;
+    }
+
     /// Stores a version; returns the one before.
     pub(crate) fn put(&mut self, object: &Arc<O>, revision: u64) -> Option<Arc<O>> {
         let known = self.current.get_key_value(object.key());

@@ -19,12 +19,9 @@ use super::joined::Joined;
 use crate::api::access::{AccessSettings, Authorization, Issuer};
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
-use crate::model::{Model, WatchCacheOp};
+use crate::model::{Model, NAMESPACES, Setting, WatchCacheOp};
 
-/// Namespaces every cluster has.
-const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
-
-/// Their resource.
+/// Resource of the namespaces.
 const NAMESPACES_OF: &str = "namespaces";
 
 /// Operation on a running server.
@@ -60,11 +57,12 @@ pub struct StreamView {
 }
 
 impl ApiServer {
-    /// Returns an apiserver for a scenario, without namespaces and without the checks that need them. `seed`: for all
-    /// randomness.
-    pub(crate) fn new(settings: ServerSettings, seed: u64) -> Self {
+    /// Returns an apiserver for a scenario, with the objects of a cluster that fit its `setting`. `seed`: for all randomness.
+    pub(crate) fn new(settings: ServerSettings, setting: &Setting<'_>, seed: u64) -> Self {
         let replicas = settings.replicas;
-        let mut api = Self::over(Model::new(&settings), settings, seed);
+        let mut model = Model::new(&settings);
+        model.preload(setting);
+        let mut api = Self::over(model, settings, seed);
         if replicas > 1 {
             api.balance();
         }

@@ -9,8 +9,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use apimachinery::kind::KindRef;
 use apimachinery::object::Stored;
 use apimachinery::time::timestamp;
+use builtin_kinds::catalog::Catalog;
 
 use super::{Model, Written, write};
 
@@ -30,17 +32,15 @@ impl Model {
     }
 
     fn create_recorded(&mut self, json: &str) -> Option<Written> {
-        let head: Head<'_> = serde_json::from_str(json).expect("a test reads every line of the recording");
-        let kind = self.catalog.find_kind(&head.api_version, &head.kind)?.clone();
-        let key = kind.key(head.metadata.namespace.as_deref(), &head.metadata.name);
-        if self.objects(&kind).contains_key(key.as_str()) {
+        let recorded = Recorded::read(&self.catalog, json)?;
+        let kind = recorded.kind.clone();
+        if self.objects(&kind).contains_key(recorded.key.as_str()) {
             return None;
         }
-        let uid = write::uid(self.writes, &key);
+        let uid = write::uid(self.writes, &recorded.key);
         let epoch = self.epoch;
         Some(self.create(Duration::ZERO, &kind, |revision| {
-            let full = filled(json, &uid, revision, epoch);
-            Stored::recorded(&kind, key, uid, revision, &head.metadata.labels, full)
+            recorded.created(epoch, uid, revision)
         }))
     }
 }
@@ -54,6 +54,35 @@ pub(super) fn recorded(minor: u8) -> impl Iterator<Item = &'static str> {
         let json = parts.next()?;
         minors.contains(&minor).then_some(json)
     })
+}
+
+/// A recorded object.
+pub(super) struct Recorded<'a> {
+    pub(super) kind: KindRef,
+    pub(super) key: String,
+    labels: serde_json::Map<String, serde_json::Value>,
+    json: &'a str,
+}
+
+impl<'a> Recorded<'a> {
+    /// Reads a recorded object; `None` if its kind is not served.
+    pub(super) fn read(catalog: &Catalog, json: &'a str) -> Option<Self> {
+        let head: Head<'_> = serde_json::from_str(json).expect("a test reads every line of the recording");
+        let kind = catalog.find_kind(&head.api_version, &head.kind)?.clone();
+        let key = kind.key(head.metadata.namespace.as_deref(), &head.metadata.name);
+        Some(Self {
+            kind,
+            key,
+            labels: head.metadata.labels,
+            json,
+        })
+    }
+
+    /// Returns the object as created at `epoch`.
+    pub(super) fn created(self, epoch: Duration, uid: String, revision: u64) -> Stored {
+        let full = filled(self.json, &uid, revision, epoch);
+        Stored::recorded(&self.kind, self.key, uid, revision, &self.labels, full)
+    }
 }
 
 /// Fields of an object that are read before it is decoded.

@@ -1,36 +1,46 @@
 //! Namespaces that kube-apiserver creates at start. They are written out, because defaulting and validating them would load
 //! the tables of all types and delay the start.
 //!
-//! It must not know their names.
+//! They are those of every cluster.
+
+use std::time::Duration;
 
 use apimachinery::time::timestamp;
 use scenario::{Manifest, Place};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Model;
+
+/// Namespaces of every cluster, in key order.
+pub(crate) const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Returns the content of a namespace that kube-apiserver creates at `epoch`, with its name as label.
+pub(super) fn content(name: &str, epoch: Duration) -> Value {
+    let labels = json!({ "kubernetes.io/metadata.name": name });
+    let founder = json!({
+        "manager": "kube-apiserver",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "time": timestamp(epoch),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": { "f:metadata": { "f:labels": { ".": {}, "f:kubernetes.io/metadata.name": {} } } },
+    });
+    json!({
+        "metadata": { "labels": labels, "managedFields": [founder] },
+        "spec": { "finalizers": ["kubernetes"] },
+        "status": { "phase": "Active" },
+    })
+}
 
 impl Model {
     /// Returns the namespace of this name as kube-apiserver creates it. Must be applied at time zero.
     pub fn namespace_manifest(&self, name: &str) -> Manifest {
-        let labels = json!({ "kubernetes.io/metadata.name": name });
-        let founder = json!({
-            "manager": "kube-apiserver",
-            "operation": "Update",
-            "apiVersion": "v1",
-            "time": timestamp(self.epoch),
-            "fieldsType": "FieldsV1",
-            "fieldsV1": { "f:metadata": { "f:labels": { ".": {}, "f:kubernetes.io/metadata.name": {} } } },
-        });
         Manifest {
             group: String::new(),
             plural: "namespaces".to_owned(),
             namespace: None,
             name: name.to_owned(),
-            json: json!({
-                "metadata": { "labels": labels, "managedFields": [founder] },
-                "spec": { "finalizers": ["kubernetes"] },
-                "status": { "phase": "Active" },
-            }),
+            json: content(name, self.epoch),
             binds: None,
             at: Place::default(),
         }
@@ -39,14 +49,10 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use apimachinery::options::{Collection, Representation};
-    use scenario::ServerSettings;
-    use serde_json::Value;
-
     use super::*;
     use crate::api::write::{WriteAction, WriteRequest};
+    use apimachinery::options::{Collection, Representation};
+    use scenario::ServerSettings;
 
     /// Returns the first namespace of a store, created by `make`.
     fn first(make: impl FnOnce(&mut Model)) -> Value {

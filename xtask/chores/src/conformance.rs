@@ -106,7 +106,7 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
     let pages = page::pages(&root, &registry)?;
     wrong.extend(pages.wrong.iter().cloned());
     if arguments.check {
-        wrong.extend(pages.stale(&root)?);
+        wrong.extend(pages.stale(&root));
     } else {
         pages.write(&root)?;
     }
