@@ -36,11 +36,22 @@ Exit codes:
 const DIFFERENT: u8 = 1;
 const NOT_RUN: u8 = 3;
 
+/// Scenarios of a program in parallel, and programs per processor: they mostly wait, but a start takes processor time.
+const JOBS: usize = 6;
+const PROGRAMS_PER_PROCESSOR: usize = 2;
+
+/// The same with `--gate`, whose scenarios are few and whose longest decides how long it takes.
+const GATE_JOBS: usize = 12;
+const GATE_PROGRAMS_PER_PROCESSOR: usize = 3;
+
 /// Time of `serve` for the whole plan, in seconds.
 const WHOLE_SERVE_S: u64 = 120;
 
 /// Time of `serve` with `--gate`, in seconds.
 const GATE_SERVE_S: u64 = 20;
+
+/// `run --timeout` with `--gate`: scenarios that grant a program minutes are not played, and none takes much longer.
+const GATE_TIMEOUT: &str = "40s";
 
 /// Scenarios of `--gate`.
 const GATE_SCENARIOS: [&str; 3] = ["event", "conn", "gone"];
@@ -65,10 +76,10 @@ pub(crate) struct Arguments {
     /// Seed of the scenarios, and of the changes and faults in `serve`.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Number of scenarios to run in parallel per program.
-    #[arg(long, short, value_name = "N", default_value_t = NonZeroUsize::new(6).unwrap_or(NonZeroUsize::MIN))]
-    jobs: NonZeroUsize,
-    /// Number of programs to run in parallel [default: two per processor].
+    /// Number of scenarios to run in parallel per program [default: 6; with --gate 12].
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Programs to run in parallel [default: two per processor; with --gate three].
     #[arg(long, value_name = "N")]
     parallel: Option<NonZeroUsize>,
     /// Add accusations to e2e/crowd/record.yaml with an empty `upheld`.
@@ -115,7 +126,9 @@ struct Settings<'a> {
     steps: Vec<Step>,
     serve_lasts: Duration,
     whole_plan: bool,
-    jobs: NonZeroUsize,
+    jobs: usize,
+    /// Time limit per scenario [default: that of `run`].
+    timeout: Option<&'static str>,
     seed: u64,
 }
 
@@ -164,10 +177,10 @@ fn crowd(arguments: &Arguments) -> Result<bool, Failure> {
     };
     let target = root.join("target");
     let entrants = built(&root, &target, &crowd, &chosen, &record)?;
-    let default_s = if arguments.gate {
-        GATE_SERVE_S
+    let (default_s, jobs, per_processor) = if arguments.gate {
+        (GATE_SERVE_S, GATE_JOBS, GATE_PROGRAMS_PER_PROCESSOR)
     } else {
-        WHOLE_SERVE_S
+        (WHOLE_SERVE_S, JOBS, PROGRAMS_PER_PROCESSOR)
     };
     let serve_lasts = Duration::from_secs(arguments.serve_s.unwrap_or(default_s));
     served::stop_at_ctrl_c().map_err(|why| Failure(NOT_RUN, why))?;
@@ -178,10 +191,13 @@ fn crowd(arguments: &Arguments) -> Result<bool, Failure> {
         steps: plan(arguments.seed, serve_lasts),
         serve_lasts,
         whole_plan: arguments.seed == 0 && serve_lasts >= Duration::from_secs(WHOLE_SERVE_S),
-        jobs: arguments.jobs,
+        jobs: arguments.jobs.map_or(jobs, NonZeroUsize::get),
+        timeout: arguments.gate.then_some(GATE_TIMEOUT),
         seed: arguments.seed,
     };
-    let parallel = arguments.parallel.map_or(2 * processors(), NonZeroUsize::get);
+    let parallel = arguments
+        .parallel
+        .map_or(per_processor * processors(), NonZeroUsize::get);
     let report = Report::new(
         arguments.format == Format::Json,
         arguments.verbose,

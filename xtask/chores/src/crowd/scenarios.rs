@@ -58,6 +58,7 @@ pub(super) fn play(
         .args(["run", "--format", "json"])
         .args(["--jobs", &settings.jobs.to_string()])
         .args(["--seed", &settings.seed.to_string()])
+        .args(settings.timeout.iter().flat_map(|limit| ["--timeout", limit]))
         .args(&entrant.program.options)
         .args(&settings.selection.paths)
         .arg("--")

@@ -88,7 +88,7 @@ struct Client {
     contradictions: Vec<Value>,
 }
 
-/// A served apiserver, killed on drop.
+/// A served apiserver, stopped on drop.
 struct Server {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -321,6 +321,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // It ends with its standard input, and removes its files.
+        drop(self.child.stdin.take());
+        waited(&mut self.child, GRACE);
         // It may have ended already.
         let _ended = self.child.kill();
         let _ended = self.child.wait();
