@@ -9,6 +9,7 @@ mod settings;
 mod weigh;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -252,26 +253,30 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs scenarios, `--jobs` in parallel, and reports them in order.
+/// Runs scenarios, `--jobs` in parallel, and reports them in order. A long one delays the reports of those after it, but not
+/// their start.
 async fn play_all(
     run: &Run,
     scenarios: Vec<Loaded>,
     report: &mut report::Report,
     stop: &Stop,
 ) -> Result<Vec<Played>, Failure> {
-    let mut all = stream::iter(scenarios)
-        .map(|loaded| play_or_skip(run, loaded, stop))
-        .buffered(run.jobs.get());
-    let mut played = Vec::new();
+    let mut all = stream::iter(scenarios.into_iter().enumerate())
+        .map(async |(nth, loaded)| Ok::<_, Failure>((nth, play_or_skip(run, loaded, stop).await?)))
+        .buffer_unordered(run.jobs.get());
+    let (mut played, mut early) = (Vec::new(), BTreeMap::new());
     report.moves(0);
-    while let Some(one) = all.next().await.transpose()? {
-        report.tells(&one, run, stop).await?;
-        let interrupted = one.interrupted || stop.is_requested();
-        played.push(one);
-        if interrupted {
-            break;
+    while let Some((nth, one)) = all.next().await.transpose()? {
+        early.insert(nth, one);
+        while let Some(one) = early.remove(&played.len()) {
+            report.tells(&one, run, stop).await?;
+            let interrupted = one.interrupted || stop.is_requested();
+            played.push(one);
+            if interrupted {
+                return Ok(played);
+            }
+            report.moves(played.len());
         }
-        report.moves(played.len());
     }
     Ok(played)
 }
