@@ -10,6 +10,7 @@ mod settings;
 mod weigh;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -281,8 +282,8 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs scenarios, `--jobs` in parallel, and reports them in order. Ends early after a stop request, or if the command does not
-/// start: it would not start for the others either.
+/// Runs scenarios, `--jobs` in parallel, and reports them in order; a long one delays the reports of those after it, but not
+/// their start. Ends early after a stop request, or if the command does not start: it would not start for the others either.
 async fn play_all(
     run: &Run,
     scenarios: Vec<Loaded>,
@@ -290,25 +291,30 @@ async fn play_all(
     stop: &Stop,
 ) -> Result<Vec<Played>, Failure> {
     let sent = RefCell::new(Vec::new());
-    let mut all = stream::iter(scenarios)
-        .map(|loaded| play_or_skip(run, loaded, &sent, stop))
-        .buffered(run.jobs.get());
+    let mut all = stream::iter(scenarios.into_iter().enumerate())
+        .map(async |(nth, loaded)| Ok::<_, Failure>((nth, play_or_skip(run, loaded, &sent, stop).await?)))
+        .buffer_unordered(run.jobs.get());
+    let (mut reported, mut early) = (0, BTreeMap::new());
     let (mut played, mut interrupted) = (Vec::new(), false);
     report.moves(0);
-    while let Some(one) = all.next().await.transpose()? {
-        let is_interrupted = one.result == Err(Skipped::Interrupted);
-        // After a stop request those that were played to their end are still reported.
-        if is_interrupted && std::mem::replace(&mut interrupted, true) {
-            continue;
-        }
-        report.tells(&one, run, stop).await?;
-        let ends = matches!(one.result, Err(Skipped::NotStarted(_)));
-        played.push(one);
-        if ends {
-            break;
-        }
-        if !interrupted {
-            report.moves(played.len());
+    while let Some((nth, one)) = all.next().await.transpose()? {
+        early.insert(nth, one);
+        while let Some(one) = early.remove(&reported) {
+            reported += 1;
+            let is_interrupted = one.result == Err(Skipped::Interrupted);
+            // After a stop request those that were played to their end are still reported.
+            if is_interrupted && std::mem::replace(&mut interrupted, true) {
+                continue;
+            }
+            report.tells(&one, run, stop).await?;
+            let ends = matches!(one.result, Err(Skipped::NotStarted(_)));
+            played.push(one);
+            if ends {
+                return Ok(played);
+            }
+            if !interrupted {
+                report.moves(reported);
+            }
         }
     }
     Ok(played)

@@ -5,8 +5,10 @@
 
 pub mod adapters;
 pub mod attacks;
+mod build;
 pub mod client;
 pub mod control_clients;
+pub mod crowd;
 pub mod ecosystems;
 pub mod kubectl;
 pub mod lines;

@@ -8,7 +8,7 @@ use crate::cargo::cargo;
 use crate::clients::root;
 
 /// Name and purpose of each, as in its help.
-pub const CHORES: [(&str, &str); 15] = [
+pub const CHORES: [(&str, &str); 16] = [
     (
         "defects",
         "Compare kube-runtime and our watcher, defect by defect",
@@ -53,6 +53,10 @@ pub const CHORES: [(&str, &str); 15] = [
     (
         "suites",
         "Run test suites of other projects against the fake or a real server",
+    ),
+    (
+        "crowd",
+        "Run programs of other libraries and check what they are accused of",
     ),
     (
         "sweep",

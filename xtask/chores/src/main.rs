@@ -17,6 +17,7 @@ mod columns;
 mod compared;
 mod conformance;
 mod control_clients;
+mod crowd;
 mod defects;
 mod edition;
 mod fidelity;
@@ -79,6 +80,10 @@ enum Chore {
     ///
     /// Needs Go and takes minutes.
     Suites(suites::Arguments),
+    /// Run programs of other libraries and check what they are accused of.
+    ///
+    /// Needs Go, Python, Node, Java and Maven, and takes minutes.
+    Crowd(crowd::Arguments),
     /// Play random scenarios in an optimized build and shrink each failure to a file.
     Sweep(sweep_command::Arguments),
     /// Check that memory stays flat under a mixed load.
@@ -132,6 +137,7 @@ fn main() -> ExitCode {
         } => attacks::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Suites(arguments) => suites::run(&arguments),
+        Chore::Crowd(arguments) => crowd::run(&arguments),
         Chore::Sweep(arguments) => sweep::run(&arguments),
         Chore::Soak(arguments) => served::soak(&arguments),
     }

@@ -1,0 +1,3 @@
+package scaffold;
+
+public class ScaffoldStatus {}
