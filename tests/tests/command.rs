@@ -300,7 +300,7 @@ fn a_command_may_print_anything() {
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&ended.stdout);
-    assert_eq!(ended.status.code(), Some(1), "{printed}");
+    assert_eq!(ended.status.code(), Some(3), "{printed}");
     assert!(printed.contains("exited with code 3"), "{printed}");
     assert!(printed.contains("output after"), "{printed}");
     assert!(

@@ -335,3 +335,151 @@ fn an_interrupted_run_has_no_verdict_on_what_it_interrupted() {
     assert_eq!(lines[0]["outcome"], "interrupted");
     assert_eq!(lines[1]["footer"]["interrupted"], true);
 }
+
+/// A controller as people write them: it renews a lease, records an event, and marks every object of the target.
+const OPERATOR: &str = r#"
+import http.client, json, os, re, threading, time, urllib.request
+server = re.search(r'"?server"?: *"?([^",\s]+)', open(os.environ["KUBECONFIG"]).read()).group(1)
+configmaps = "/api/v1/namespaces/default/configmaps"
+leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+def send(method, path, body=None, content="application/json"):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(server + path, data, {"Content-Type": content}, method=method)
+    try:
+        return json.load(urllib.request.urlopen(request))
+    except OSError:
+        return {}
+
+def renew():
+    while True:
+        now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
+        send("PATCH", leases + "/operator", {"spec": {"renewTime": now, "leaseTransitions": time.time_ns() % 1000}},
+             "application/merge-patch+json")
+        time.sleep(0.3)
+
+def mark(found):
+    if "marked" not in found["metadata"].get("annotations", {}):
+        path = configmaps + "/" + found["metadata"]["name"]
+        send("PATCH", path, {"metadata": {"annotations": {"marked": "yes"}}}, "application/merge-patch+json")
+
+send("POST", leases, {"metadata": {"name": "operator"}, "spec": {"holderIdentity": "operator"}})
+reference = {"kind": "Lease", "name": "operator", "namespace": "kube-system"}
+send("POST", "/api/v1/namespaces/kube-system/events",
+     {"metadata": {"name": "elected"}, "involvedObject": reference, "reason": "LeaderElection"})
+threading.Thread(target=renew, daemon=True).start()
+version = None
+while True:
+    try:
+        if version is None:
+            listed = json.load(urllib.request.urlopen(server + configmaps))
+            version = listed["metadata"]["resourceVersion"]
+            for item in listed["items"]:
+                mark(item)
+        query = "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=" + version
+        with urllib.request.urlopen(server + configmaps + query) as watch:
+            for line in watch:
+                if not line.endswith(b"\n"):
+                    break
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    version = None
+                    break
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    mark(event["object"])
+    except (OSError, http.client.HTTPException):
+        pass
+    time.sleep(0.3)
+"#;
+
+/// The versions of such a client are not those of a client that only reads, and it is never idle.
+#[test]
+fn a_client_that_writes_is_not_accused() {
+    let scenarios = [
+        "conn/a-line-cut-at-forty-percent-is-not-an-event",
+        "conn/a-reset-watch-resumes-where-it-was",
+        "conn/cut-mid-line-resumes-from-the-last-whole-event",
+        "event/the-version-of-a-deletion-is-where-to-resume",
+        "gone/error-event-at-watch-start-forces-a-relist",
+        "gone/error-event-in-mid-stream-forces-a-relist",
+        "watch/clean-ends-cost-no-list",
+        "watch/clean-eof-resumes-from-the-last-event",
+    ];
+    let files: Vec<String> = scenarios.map(|id| format!("scenarios/{id}.yaml")).into();
+    let mut arguments: Vec<&str> = files.iter().map(String::as_str).collect();
+    arguments.extend(["--jobs", "8", "--", "python3", "-c", OPERATOR]);
+    let ended = run(&arguments);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && printed.contains("8 passed, 0 failed"), "{printed}");
+}
+
+/// A client that only watches: each watch starts without a version, as with a list.
+const WATCHER: &str = r#"
+import http.client, os, re, time, urllib.request
+server = re.search(r'"?server"?: *"?([^",\s]+)', open(os.environ["KUBECONFIG"]).read()).group(1)
+while True:
+    try:
+        with urllib.request.urlopen(server + "/api/v1/namespaces/default/configmaps?watch=true") as watch:
+            for line in watch:
+                pass
+    except (OSError, http.client.HTTPException):
+        pass
+    time.sleep(0.3)
+"#;
+
+#[test]
+fn a_watch_without_a_version_is_a_start_like_a_list() {
+    let text = "objects: [{configmap: {name: a}}]
+steps:
+  - when: {emitted: init_done}
+    as: b
+    do: {apply: {configmap: {name: b}}}
+  - when: {emitted: {apply: b}}
+    do: rst
+  - apply: {configmap: {name: c}}
+expect:
+  requests:
+    - list
+    - {watch: {resourceVersion: $start}}
+    - {resume: $b}
+  counts: [{list: {}, at_least: 2}]
+";
+    let file = scenario("starts-without-a-version", text);
+    let ended = run(&[&file, "--", "python3", "-c", WATCHER]);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success(), "{printed}");
+}
+
+/// A client that waits before it lists again: for as long as its first argument, in seconds, and with its stream open.
+const PATIENT: &str = r#"
+import json, os, re, sys, time, urllib.request
+server = re.search(r'"?server"?: *"?([^",\s]+)', open(os.environ["KUBECONFIG"]).read()).group(1)
+path = server + "/api/v1/namespaces/default/configmaps"
+while True:
+    version = json.load(urllib.request.urlopen(path))["metadata"]["resourceVersion"]
+    watch = urllib.request.urlopen(path + "?watch=true&resourceVersion=" + version)
+    for line in watch:
+        if json.loads(line)["type"] == "ERROR":
+            break
+    time.sleep(float(sys.argv[1]))
+"#;
+
+/// A run does not end before a client that is between two watches, or was sent an ERROR, has done what is expected.
+#[rstest]
+#[case::its_stream_stays_open("do: {error: {code: 410, reason: Expired}}", "")]
+#[case::its_stream_ends("do: eof", "  not_converged: an event was dropped\n")]
+fn what_is_expected_is_waited_for(#[case] fault: &str, #[case] expect: &str) {
+    let text = format!(
+        "objects: [{{configmap: {{name: a}}}}]
+steps:
+  - {{when: {{watch: 1}}, {fault}}}
+expect:
+  requests: [list, watch, list]
+{expect}"
+    );
+    let file = scenario(&format!("waits-{}", expect.len()), &text);
+    let ended = run(&[&file, "--", "python3", "-c", PATIENT, "3"]);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success(), "{printed}");
+}

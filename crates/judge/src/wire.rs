@@ -349,9 +349,8 @@ impl WireJudge {
                     || self.is_known_by_another_name(&there.subject, version)
             },
             |token| {
-                self.readers
-                    .values()
-                    .find_map(|other| other.ledger.list_of(token))
+                let mut namesakes = self.readers.values().filter(|other| other.subject == there.subject);
+                namesakes.find_map(|other| other.ledger.list_of(token))
             },
         );
         self.readers.insert(id, there);

@@ -91,6 +91,8 @@ pub(super) struct Goal {
     equal_since: Option<Duration>,
     /// Time since which the client is quiet on the wire.
     at_rest_since: Option<Duration>,
+    /// Whether its watch gives it no reason to do anything.
+    is_sound: bool,
     /// Whether every expected request and event has come.
     has_all: bool,
     said_done: bool,
@@ -111,6 +113,7 @@ impl Goal {
             stored: BTreeMap::new(),
             equal_since: None,
             at_rest_since: None,
+            is_sound: false,
             has_all: true,
             said_done: false,
             client_gone: false,
@@ -150,9 +153,10 @@ impl Goal {
         self.limits.ends && self.limits.reports
     }
 
-    /// Sets the time since which the client has a watch and neither side is active; `None`: no watch.
-    pub(super) fn on_rest(&mut self, since: Option<Duration>) {
-        self.at_rest_since = since;
+    /// Sets the time since which the client has a watch and neither side is active; `None`: no watch. `is_sound`: whether nothing
+    /// was sent on it after which a client may leave it later.
+    pub(super) fn on_rest(&mut self, since: Option<Duration>, is_sound: bool) {
+        (self.at_rest_since, self.is_sound) = (since, is_sound);
     }
 
     /// Sets whether every expected request and event has come.
@@ -265,7 +269,7 @@ impl Goal {
     }
 
     /// Time at which the run completes if nothing changes; `None` while the cache differs from the store, or while something
-    /// expected is missing and the client is between two watches.
+    /// expected is missing and the client has no watch, or one that it may be about to leave.
     fn settled_at(&self, done: Duration) -> Option<Duration> {
         let settle = self
             .limits
@@ -276,7 +280,7 @@ impl Goal {
         if self.has_all || self.ends_by_itself() {
             return Some(settled);
         }
-        at_rest.map(|at| at.max(settled))
+        at_rest.filter(|_| self.is_sound).map(|at| at.max(settled))
     }
 
     fn converged_at(&self, done: Duration, settle: Duration) -> Option<Duration> {
@@ -365,7 +369,7 @@ mod tests {
         let mut goal = Goal::new(scenario, limits);
         goal.on_report(ms(1000), &Report::Init);
         goal.on_report(ms(1000), &Report::InitDone);
-        goal.on_rest(watches.then_some(ms(1000)));
+        goal.on_rest(watches.then_some(ms(1000)), true);
         let at = goal.poll_timeout(&script)?;
         assert!(
             goal.advance(at - ms(1), &script)

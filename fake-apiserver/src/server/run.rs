@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use scenario::matching::Read;
 use scenario::{Awaited, SharedScenario, Told};
-use trace::record::{Record, RunEnd, StreamId, Verb, What};
+use trace::fault::Ending;
+use trace::record::{FrameType, Record, RunEnd, StreamId, Verb, What};
 use trace::report::{Report, Version};
 
 use super::assumed::{is_marker, reports};
@@ -42,6 +43,8 @@ pub(super) struct Run {
     awaited: Awaited,
     /// How `$start` is still to be learned.
     start: Start,
+    /// Watches that sent an ERROR or something scripted, or stalled: their reader may be about to leave them.
+    troubled: BTreeSet<StreamId>,
     /// Names of steps that were met by requests, to be bound to the responses.
     to_name: BTreeMap<StreamId, String>,
     /// Streaming lists past their initial events.
@@ -61,6 +64,7 @@ impl Run {
             told: Told::of(&scenario),
             awaited: Awaited::default(),
             start: Start::Initial,
+            troubled: BTreeSet::new(),
             scenario,
             to_name: BTreeMap::new(),
             marked: BTreeSet::new(),
@@ -127,9 +131,16 @@ impl Run {
             if is_of_loop || matches!(what, What::Refused) {
                 self.count_request();
             }
-            if let What::End { stream, .. } = what {
+            if let Some(stream) = troubled_by(what) {
+                self.troubled.insert(stream);
+            }
+            if let What::End { stream, how, .. } = what {
                 self.to_name.remove(stream);
                 self.marked.remove(stream);
+                // The reader of a stalled stream does not know of its end.
+                if *how != Ending::Stall {
+                    self.troubled.remove(stream);
+                }
             }
         }
         if changed_at > self.script.quiet_since() {
@@ -228,8 +239,9 @@ impl Run {
     /// Checks whether the run is over. Returns records to append.
     pub(super) fn advance(&mut self, now: Duration, watches: impl Iterator<Item = StreamId>) -> Vec<What> {
         if self.goal.can_end() {
-            let at_rest = self.newest_of_loop(watches).map(|_| self.script.quiet_since());
-            self.goal.on_rest(at_rest);
+            let watch = self.newest_of_loop(watches);
+            let is_sound = watch.is_some_and(|watch| !self.troubled.contains(&watch));
+            self.goal.on_rest(watch.map(|_| self.script.quiet_since()), is_sound);
         }
         self.goal.on_awaited(
             self.awaited
@@ -324,6 +336,20 @@ impl Run {
                 self.script.on_assumed_report(now, &report, &names);
             }
         }
+    }
+}
+
+/// Returns the watch that a record gives its reader a reason to leave.
+fn troubled_by(what: &What) -> Option<StreamId> {
+    match what {
+        What::Frame { stream, frame } => {
+            let is_error = matches!(frame.kind, FrameType::Error { .. });
+            (is_error || frame.scripted || !frame.whole()).then_some(*stream)
+        }
+        What::Head { stream, scripted, .. } => scripted.then_some(*stream),
+        What::Withheld { stream, .. } => Some(*stream),
+        What::End { stream, how, .. } => (*how == Ending::Stall).then_some(*stream),
+        _ => None,
     }
 }
 
