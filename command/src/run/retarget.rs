@@ -74,7 +74,8 @@ impl Retarget {
         }
         let expect = &mut moved.expect;
         let forbidden = expect.never_emitted.iter_mut().map(|never| &mut never.event);
-        for event in expect.events.iter_mut().chain(forbidden) {
+        let expected = expect.events.iter_mut().map(|expected| &mut expected.event);
+        for event in expected.chain(forbidden) {
             event.name.iter_mut().for_each(|name| moving.key(name));
         }
         expect

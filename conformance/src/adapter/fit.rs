@@ -115,7 +115,7 @@ fn needed(scenario: &Scenario) -> Vec<(Capability, String)> {
         .events
         .iter()
         .enumerate()
-        .map(|(nth, event)| (event, format!("expect.events[{nth}]")))
+        .map(|(nth, expected)| (&expected.event, format!("expect.events[{nth}]")))
         .collect();
     let error = |(event, _): &&(&EmittedMatch, String)| event.kind == EmittedKind::Error;
     if let Some((_, place)) = steps.iter().chain(&expected).find(error) {

@@ -49,6 +49,7 @@ mod tests {
 
     #[test]
     fn a_requirement_is_kept_if_no_test_violates_it() {
+        let requirement = &catalogue::requirements()[0];
         let kept = Verdict {
             outcome: Outcome::Pass,
             contradictions: Vec::new(),
@@ -57,7 +58,7 @@ mod tests {
             outcome: Outcome::Mismatch,
             contradictions: vec![Contradiction {
                 check: "expect.requests[0]".to_owned(),
-                requirements: Vec::new(),
+                requirements: vec![requirement.id.clone()],
                 sentence: String::new(),
                 place: None,
                 evidence: Vec::new(),
@@ -65,7 +66,6 @@ mod tests {
                 actual: String::new(),
             }],
         };
-        let requirement = &catalogue::requirements()[0];
         let level = requirement.level;
         let mut scenario = scenario();
         scenario.covers = vec![Covered {

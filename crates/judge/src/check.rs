@@ -4,7 +4,10 @@
 //! requests and events prove nothing and only forbidden ones count.
 
 use ::trace::record::RunEnd;
-use scenario::{EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, RequestKind, Scenario, Told};
+use scenario::{
+    EmittedExpect, EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, RequestKind, Scenario,
+    Told,
+};
 
 use crate::cache::Cache;
 use crate::trace::{Exchange, Moment, Reported, Trace};
@@ -81,6 +84,15 @@ fn told(scenario: &Scenario, trace: &Trace<'_>) -> Told {
     Told::after(scenario, trace.records())
 }
 
+/// An expectation that is not met.
+struct Expectation<'s> {
+    /// `expect.requests[2]`.
+    check: String,
+    /// Requirements that the failure is evidence against; empty: those that the scenario covers.
+    requirements: &'s [String],
+    place: Option<Place>,
+}
+
 struct Check<'t, 'a> {
     scenario: &'t Scenario,
     trace: &'t Trace<'a>,
@@ -150,8 +162,11 @@ impl<'t, 'a> Check<'t, 'a> {
                 String::new()
             };
             found.push(self.contradiction(
-                "expect.only".to_owned(),
-                expect.requests.last().map(|last| last.at),
+                Expectation {
+                    check: "expect.only".to_owned(),
+                    requirements: &[],
+                    place: expect.requests.last().map(|last| last.at),
+                },
                 format!(
                     "the client sent a request too many: {} at {}{more}",
                     words::request(extra),
@@ -213,8 +228,11 @@ impl<'t, 'a> Check<'t, 'a> {
         };
         let evidence = nearest.map_or(vec![seq], |nearest| vec![nearest.asked.seq]);
         self.contradiction(
-            check,
-            Some(expected.at),
+            Expectation {
+                check,
+                requirements: &expected.requirements,
+                place: Some(expected.at),
+            },
             format!("the client never sent {wanted}{after}; what came nearest: {actual}"),
             wanted,
             actual,
@@ -253,8 +271,11 @@ impl<'t, 'a> Check<'t, 'a> {
         };
         let early = expected.at_least_after_ms.is_some_and(|least| gap_ms < least);
         found.push(self.contradiction(
-            check,
-            Some(expected.at),
+            Expectation {
+                check,
+                requirements: &expected.requirements,
+                place: Some(expected.at),
+            },
             format!(
                 "the client sent {} too {}: {} after the request before it, expected {bound}",
                 words::request(hit),
@@ -275,6 +296,7 @@ impl<'t, 'a> Check<'t, 'a> {
                 query,
                 at_least,
                 at_most,
+                requirements,
                 at,
             } = count;
             let of_kind = self.trace.reads().filter(|exchange| of_kind(exchange, *kind));
@@ -292,7 +314,9 @@ impl<'t, 'a> Check<'t, 'a> {
                 .collect();
             let most_exact = most_of_a_process(self.trace, &exact);
             let (bound, hits) = match (at_least, at_most) {
-                (_, Some(most)) if most_exact.len() > *most as usize => (format!("at most {most}"), most_exact),
+                (_, Some(most)) if most_exact.len() > *most as usize => {
+                    (format!("at most {most}"), most_exact)
+                }
                 (Some(least), _) if whole && at_all.len() < *least as usize => {
                     (format!("at least {least}"), at_all)
                 }
@@ -301,8 +325,11 @@ impl<'t, 'a> Check<'t, 'a> {
             let number = hits.len();
             let what = query_words(&names, *kind, query, u64::MAX);
             found.push(self.contradiction(
-                format!("expect.counts[{index}]"),
-                Some(*at),
+                Expectation {
+                    check: format!("expect.counts[{index}]"),
+                    requirements,
+                    place: Some(*at),
+                },
                 format!("the client sent {what} {number} times, expected {bound}"),
                 format!("{bound} × {what}"),
                 format!("{number} × {what}"),
@@ -331,8 +358,11 @@ impl<'t, 'a> Check<'t, 'a> {
                 .map(|step| format!(" after step {step}"))
                 .unwrap_or_default();
             found.push(self.contradiction(
-                format!("expect.never[{index}]"),
-                Some(never.at),
+                Expectation {
+                    check: format!("expect.never[{index}]"),
+                    requirements: &never.requirements,
+                    place: Some(never.at),
+                },
                 format!(
                     "the client sent what it must not{after}: {} at {}",
                     words::request(hit),
@@ -350,9 +380,9 @@ impl<'t, 'a> Check<'t, 'a> {
         let mut from = 0;
         let mut before: Option<&Reported<'a>> = None;
         for (index, expected) in self.scenario.expect.events.iter().enumerate() {
-            let mut left = expected.nth.max(1);
+            let mut left = expected.event.nth.max(1);
             let hit = self.trace.reports[from..].iter().position(|reported| {
-                left -= u32::from(emitted(&names, expected, reported));
+                left -= u32::from(emitted(&names, &expected.event, reported));
                 left == 0
             });
             match hit {
@@ -372,12 +402,13 @@ impl<'t, 'a> Check<'t, 'a> {
         &self,
         index: usize,
         names: &Names<'_, 'a>,
-        expected: &EmittedMatch,
+        expected: &EmittedExpect,
         from: usize,
         before: Option<&Reported<'a>>,
     ) -> Contradiction {
+        let EmittedExpect { event, requirements } = expected;
         let rest = &self.trace.reports[from..];
-        let wanted = emitted_words(names, expected, u64::MAX);
+        let wanted = emitted_words(names, event, u64::MAX);
         let after = match before {
             Some(before) => {
                 format!(
@@ -394,8 +425,11 @@ impl<'t, 'a> Check<'t, 'a> {
             words::few(rest, 6, |reported| words::report(self.scenario, reported))
         };
         self.contradiction(
-            format!("expect.events[{index}]"),
-            Some(expected.at),
+            Expectation {
+                check: format!("expect.events[{index}]"),
+                requirements,
+                place: Some(event.at),
+            },
             format!("the client never reported {wanted}{after}; it reported: {actual}"),
             wanted,
             actual,
@@ -410,7 +444,12 @@ impl<'t, 'a> Check<'t, 'a> {
     fn never_emitted(&self, found: &mut Vec<Contradiction>) {
         let names = Names::new(self.trace, &self.told);
         for (index, never) in self.scenario.expect.never_emitted.iter().enumerate() {
-            let EmittedNever { event, before, after } = never;
+            let EmittedNever {
+                event,
+                before,
+                after,
+                requirements,
+            } = never;
             let Some(from) = self.forbidden_from(after.as_deref()) else {
                 continue;
             };
@@ -435,8 +474,11 @@ impl<'t, 'a> Check<'t, 'a> {
                 (None, None) => String::new(),
             };
             found.push(self.contradiction(
-                format!("expect.never_emitted[{index}]"),
-                Some(event.at),
+                Expectation {
+                    check: format!("expect.never_emitted[{index}]"),
+                    requirements,
+                    place: Some(event.at),
+                },
                 format!(
                     "the client reported what it must not{when}: {} at {}",
                     words::report(self.scenario, hit),
@@ -484,8 +526,11 @@ impl<'t, 'a> Check<'t, 'a> {
             .chain(self.trace.ended.map(|(ended, _): (Moment, &RunEnd)| ended.seq))
             .collect();
         found.push(self.contradiction(
-            "expect.cache".to_owned(),
-            None,
+            Expectation {
+                check: "expect.cache".to_owned(),
+                requirements: &[],
+                place: None,
+            },
             format!("the client's cache is wrong at the end: {}", wrong.join(", ")),
             format!("{{{}}}", wanted.join(", ")),
             format!(
@@ -521,21 +566,26 @@ impl<'t, 'a> Check<'t, 'a> {
 
     fn contradiction(
         &self,
-        check: String,
-        place: Option<Place>,
+        expectation: Expectation<'_>,
         sentence: String,
         expected: String,
         actual: String,
         evidence: Vec<u64>,
     ) -> Contradiction {
+        let Expectation {
+            check,
+            requirements,
+            place,
+        } = expectation;
+        let requirements = if requirements.is_empty() {
+            let covers = self.scenario.covers.iter();
+            covers.map(|covered| covered.id.clone()).collect()
+        } else {
+            requirements.to_vec()
+        };
         Contradiction {
             check,
-            requirements: self
-                .scenario
-                .covers
-                .iter()
-                .map(|covered| covered.id.clone())
-                .collect(),
+            requirements,
             sentence,
             place,
             evidence,

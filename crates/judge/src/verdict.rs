@@ -70,8 +70,8 @@ impl Verdict {
         self.outcome == Outcome::Pass
     }
 
-    /// Returns true if the verdict is evidence against a requirement that the scenario covers: a failed expectation
-    /// of the scenario, including convergence, or a violated invariant that stands for the requirement.
+    /// Returns true if the verdict is evidence against a requirement that the scenario covers: a failed expectation or
+    /// a violated invariant that stands for the requirement, or a run that did not converge or end as it should.
     pub fn breaks(&self, requirement: &str) -> bool {
         let breaks = |found: &Contradiction| breaks(&found.check, &found.requirements, requirement);
         self.contradictions.iter().any(breaks)
@@ -86,10 +86,11 @@ impl Verdict {
     }
 }
 
-/// Does a contradiction speak against a requirement that its scenario covers? `requirements`: those that it is evidence for.
+/// Returns true if a contradiction is evidence against a requirement that its scenario covers. `requirements`: those of
+/// the failed expectation or the violated invariant. Convergence and the end of the run concern every requirement.
 pub fn breaks(check: &str, requirements: &[String], requirement: &str) -> bool {
-    let of_an_invariant = check.starts_with("INV-") && check != CONVERGENCE;
-    !of_an_invariant || requirements.iter().any(|id| id == requirement)
+    let has_requirements = check.starts_with("expect.") || check.starts_with("INV-") && check != CONVERGENCE;
+    !has_requirements || requirements.iter().any(|id| id == requirement)
 }
 
 fn place<S: serde::Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -7,7 +7,7 @@ use trace::report::Report;
 
 use super::matching::{Names, Read, continues_start, report_meets, starts_instead};
 use super::rule::kind_meets;
-use super::{Expect, Expected, QueryMatch, RequestExpect, matching};
+use super::{EmittedExpect, Expect, Expected, QueryMatch, RequestExpect, matching};
 
 /// Progress through the expected requests and events of a scenario.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ impl Awaited {
 
     /// Processes a report of the client.
     pub fn on_report(&mut self, expect: &Expect, report: &Report, names: &dyn Names) {
-        let Some(expected) = expect.events.get(self.events) else {
+        let Some(EmittedExpect { event: expected, .. }) = expect.events.get(self.events) else {
             return;
         };
         let is_unknown =

@@ -469,7 +469,7 @@ pub struct Expect {
     /// Limits on the number of requests.
     pub counts: Vec<RequestCount>,
     /// Events that must be reported, in this order; others may come in between.
-    pub events: Vec<EmittedMatch>,
+    pub events: Vec<EmittedExpect>,
     /// Events that must not be reported.
     pub never_emitted: Vec<EmittedNever>,
     /// Names of the objects in the cache at the end (`name` or `namespace/name`); `None`: those in the store.
@@ -511,6 +511,8 @@ pub struct RequestExpect {
     pub at_most_after_ms: Option<u64>,
     /// `as:`: the name by which later expectations refer to its list.
     pub name: Option<String>,
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    pub requirements: Vec<String>,
     /// Position in the file.
     pub at: Place,
 }
@@ -524,6 +526,8 @@ pub struct RequestNever {
     pub query: Vec<QueryMatch>,
     /// Forbidden only after the step of this name is done; `None`: always.
     pub after: Option<String>,
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    pub requirements: Vec<String>,
     /// Position in the file.
     pub at: Place,
 }
@@ -539,8 +543,19 @@ pub struct RequestCount {
     pub at_least: Option<u32>,
     /// Maximum.
     pub at_most: Option<u32>,
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    pub requirements: Vec<String>,
     /// Position in the file.
     pub at: Place,
+}
+
+/// An event that must be reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmittedExpect {
+    /// The event.
+    pub event: EmittedMatch,
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    pub requirements: Vec<String>,
 }
 
 /// An event that must not be reported.
@@ -552,6 +567,8 @@ pub struct EmittedNever {
     pub before: Option<String>,
     /// Forbidden only after the step of this name is done.
     pub after: Option<String>,
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    pub requirements: Vec<String>,
 }
 
 /// An invariant that a scenario breaks on purpose.

@@ -77,7 +77,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     v.names.steps_are_over();
     let expect = file
         .expect
-        .map(|expect| v.expect(&world, expect))
+        .map(|expect| v.expect(&world, &covers, expect))
         .unwrap_or_default();
     let scenario = Scenario {
         id: id.to_owned(),

@@ -29,7 +29,7 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
             }
         });
         let deletions = awaited
-            .chain(&scenario.expect.events)
+            .chain(scenario.expect.events.iter().map(|expected| &expected.event))
             .filter(|emitted| emitted.kind == EmittedKind::Delete);
         warnings.extend(deletions.map(never_deleted));
     }

@@ -157,6 +157,34 @@ const MISTAKES: &[(&str, &str)] = &[
         "excused-twice",
         "expect: {excused: [{INV-07: a lie}, {INV-07: a lie}]}\n",
     ),
+    (
+        "requirements-of-none",
+        "expect: {requests: [{list: {}, requirements: []}]}\n",
+    ),
+    (
+        "requirement-not-covered",
+        "expect: {counts: [{list: {}, at_most: 1, requirements: [WATCH-04]}]}\n",
+    ),
+    (
+        "requirement-close-to-a-covered-one",
+        "expect: {never: [{list: {}, requirements: [PAGE-06]}]}\n",
+    ),
+    (
+        "requirement-misspelt",
+        "expect: {events: [{init_done: , requirements: [PAGE-5]}]}\n",
+    ),
+    (
+        "requirement-that-does-not-exist",
+        "expect: {never_emitted: [{init_done: , requirements: [SPEED-99]}]}\n",
+    ),
+    (
+        "requirement-twice",
+        "expect: {requests: [{list: {}, requirements: [PAGE-05, PAGE-05]}]}\n",
+    ),
+    (
+        "requirement-of-an-alternative",
+        "expect: {requests: [{any_of: [{list: {}, requirements: [PAGE-05]}, watch]}]}\n",
+    ),
     // ---- names
     (
         "undefined-name",

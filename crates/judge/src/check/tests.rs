@@ -3,12 +3,13 @@
 use ::trace::record::What;
 use rstest::rstest;
 use scenario::{
-    EmittedKind, EmittedMatch, EmittedNever, Expect, Expected, QueryMatch, Ref, RequestKind, RequestNever,
-    RequestPattern, Step, Times, Trigger,
+    Covered, EmittedExpect, EmittedKind, EmittedMatch, EmittedNever, Expect, Expected, QueryMatch, Ref,
+    RequestKind, RequestNever, RequestPattern, Step, Times, Trigger,
 };
 
 use super::*;
 use crate::trace::sample::{Sample, scenario};
+use crate::verdict::{Outcome, Verdict};
 
 fn query(name: &str, value: Expected) -> Vec<QueryMatch> {
     vec![QueryMatch {
@@ -31,6 +32,7 @@ fn watch_from(value: Expected) -> RequestExpect {
         at_least_after_ms: None,
         at_most_after_ms: None,
         name: None,
+        requirements: Vec::new(),
         at: Place { line: 7, column: 3 },
     }
 }
@@ -51,6 +53,7 @@ fn list_named(name: &str) -> RequestExpect {
         at_least_after_ms: None,
         at_most_after_ms: None,
         name: Some(name.to_owned()),
+        requirements: Vec::new(),
         at: Place { line: 6, column: 3 },
     }
 }
@@ -64,6 +67,13 @@ fn event(kind: EmittedKind, name: &str) -> EmittedMatch {
         message: None,
         nth: 1,
         at: Place { line: 9, column: 3 },
+    }
+}
+
+fn reported(kind: EmittedKind, name: &str) -> EmittedExpect {
+    EmittedExpect {
+        event: event(kind, name),
+        requirements: Vec::new(),
     }
 }
 
@@ -114,15 +124,15 @@ fn run() -> Sample {
 #[case::resumed(Expect { requests: vec![watch_from(is("10")), resume(is("11"))], only: true, ..Expect::default() }, "the client sent a request too many: LIST limit=500 at 0.000s")]
 #[case::resumed_elsewhere(Expect { requests: vec![watch_from(is("10")), resume(is("10"))], ..Expect::default() }, "the client never sent WATCH resourceVersion=10 next, or a relist after WATCH resourceVersion=10 at 0.000s; what came nearest: WATCH resourceVersion=11 at 2.000s")]
 #[case::relisted(Expect { requests: vec![resume(is("99")), resume(is("11"))], only: true, ..Expect::default() }, "")]
-#[case::at_most(Expect { counts: vec![RequestCount { kind: RequestKind::Watch, query: Vec::new(), at_least: None, at_most: Some(1), at: Place::default() }], ..Expect::default() }, "the client sent WATCH 2 times, expected at most 1")]
-#[case::at_least(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: Some(2), at_most: None, at: Place::default() }], ..Expect::default() }, "the client sent LIST 1 times, expected at least 2")]
-#[case::never(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("11")), after: None, at: Place::default() }], ..Expect::default() }, "the client sent what it must not: WATCH resourceVersion=11 at 2.000s")]
-#[case::never_after_a_step(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("10")), after: Some("cut".into()), at: Place::default() }], ..Expect::default() }, "")]
-#[case::never_but_not(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", Expected::Not(Box::new(is("11")))), after: Some("cut".into()), at: Place::default() }], ..Expect::default() }, "")]
-#[case::events(Expect { events: vec![event(EmittedKind::InitApply, "a"), event(EmittedKind::Apply, "ns1/b")], ..Expect::default() }, "")]
-#[case::event_absent(Expect { events: vec![event(EmittedKind::Apply, "b"), event(EmittedKind::Delete, "a")], ..Expect::default() }, "the client never reported delete a after apply b@11 at 2.000s; it reported: nothing more was reported")]
-#[case::never_emitted(Expect { never_emitted: vec![EmittedNever { event: event(EmittedKind::Apply, "b"), before: Some("cut".into()), after: None }], ..Expect::default() }, "the client reported what it must not before step cut: apply b@11 at 2.000s")]
-#[case::never_emitted_after(Expect { never_emitted: vec![EmittedNever { event: event(EmittedKind::Apply, "b"), before: None, after: Some("cut".into()) }], ..Expect::default() }, "")]
+#[case::at_most(Expect { counts: vec![RequestCount { kind: RequestKind::Watch, query: Vec::new(), at_least: None, at_most: Some(1), requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "the client sent WATCH 2 times, expected at most 1")]
+#[case::at_least(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: Some(2), at_most: None, requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "the client sent LIST 1 times, expected at least 2")]
+#[case::never(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("11")), after: None, requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "the client sent what it must not: WATCH resourceVersion=11 at 2.000s")]
+#[case::never_after_a_step(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("10")), after: Some("cut".into()), requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "")]
+#[case::never_but_not(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", Expected::Not(Box::new(is("11")))), after: Some("cut".into()), requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "")]
+#[case::events(Expect { events: vec![reported(EmittedKind::InitApply, "a"), reported(EmittedKind::Apply, "ns1/b")], ..Expect::default() }, "")]
+#[case::event_absent(Expect { events: vec![reported(EmittedKind::Apply, "b"), reported(EmittedKind::Delete, "a")], ..Expect::default() }, "the client never reported delete a after apply b@11 at 2.000s; it reported: nothing more was reported")]
+#[case::never_emitted(Expect { never_emitted: vec![EmittedNever { event: event(EmittedKind::Apply, "b"), before: Some("cut".into()), after: None, requirements: Vec::new() }], ..Expect::default() }, "the client reported what it must not before step cut: apply b@11 at 2.000s")]
+#[case::never_emitted_after(Expect { never_emitted: vec![EmittedNever { event: event(EmittedKind::Apply, "b"), before: None, after: Some("cut".into()), requirements: Vec::new() }], ..Expect::default() }, "")]
 #[case::cache(Expect { cache: Some(vec!["a".into(), "ns1/b".into()]), ..Expect::default() }, "")]
 #[case::cache_wrong(Expect { cache: Some(vec!["a".into(), "c".into()]), ..Expect::default() }, "the client's cache is wrong at the end: c is missing, b should not be there")]
 fn expectation(#[case] expect: Expect, #[case] sentence: &str) {
@@ -156,11 +166,46 @@ fn expectation(#[case] expect: Expect, #[case] sentence: &str) {
     }
 }
 
+/// Each expectation fails, and names no requirement (`&[]`) or one of the two that the scenario covers.
+#[rstest]
+#[case::requests(|requirements| Expect { requests: vec![RequestExpect { requirements, ..watch_from(is("99")) }], ..Expect::default() })]
+#[case::gap(|requirements| Expect { requests: vec![RequestExpect { requirements, at_least_after_ms: Some(1), ..watch_from(is("10")) }], ..Expect::default() })]
+#[case::never(|requirements| Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: Vec::new(), after: None, requirements, at: Place::default() }], ..Expect::default() })]
+#[case::counts(|requirements| Expect { counts: vec![RequestCount { kind: RequestKind::Watch, query: Vec::new(), at_least: None, at_most: Some(0), requirements, at: Place::default() }], ..Expect::default() })]
+#[case::events(|requirements| Expect { events: vec![EmittedExpect { event: event(EmittedKind::Delete, "a"), requirements }], ..Expect::default() })]
+#[case::never_emitted(|requirements| Expect { never_emitted: vec![EmittedNever { event: event(EmittedKind::Apply, "b"), before: None, after: None, requirements }], ..Expect::default() })]
+fn a_failed_expectation_breaks_what_it_is_about(#[case] expect: fn(Vec<String>) -> Expect) {
+    let both = ["LIST-02", "WATCH-04"];
+    let mut scenario = scenario();
+    scenario.covers = both.map(covered).to_vec();
+    let records = run().complete();
+    let mut broken = |requirements: &[&str]| {
+        scenario.expect = expect(requirements.iter().map(|id| (*id).to_owned()).collect());
+        let verdict = Verdict {
+            outcome: Outcome::Mismatch,
+            contradictions: unmet(&scenario, &Trace::new(&records)),
+        };
+        assert_eq!(verdict.contradictions.len(), 1, "{verdict:?}");
+        let broken: Vec<&str> = both.into_iter().filter(|id| verdict.breaks(id)).collect();
+        assert_eq!(verdict.contradictions[0].requirements, broken);
+        broken
+    };
+    assert_eq!(broken(&[]), both);
+    assert_eq!(broken(&["WATCH-04"]), ["WATCH-04"]);
+}
+
+fn covered(id: &str) -> Covered {
+    Covered {
+        id: id.to_owned(),
+        at: Place::default(),
+    }
+}
+
 #[test]
 fn an_aborted_run_is_not_blamed_for_missing_requests() {
     let mut scenario = scenario();
     scenario.expect.requests = vec![watch_from(is("99"))];
-    scenario.expect.events = vec![event(EmittedKind::Delete, "a")];
+    scenario.expect.events = vec![reported(EmittedKind::Delete, "a")];
     let records = run().records();
     assert_eq!(broken(&scenario, &Trace::new(&records)), []);
 }
@@ -195,11 +240,11 @@ fn run_to_the_end_of_its_watch() -> Sample {
 #[case::a_start_is_not_too_many(Expect { requests: vec![list_named("l"), watch_from(is("10"))], only: true, ..Expect::default() }, "")]
 #[case::one_start_replaces_one_resume(Expect { requests: vec![watch_from(is("10")), watch_from(is("98")), watch_from(is("99"))], ..Expect::default() }, "the client never sent WATCH resourceVersion=99 after WATCH resourceVersion=11 at 2.500s; what came nearest: no further request")]
 #[case::a_start_replaces_no_list_of_another_kind(Expect { requests: vec![watch_from(is("10")), RequestExpect { any_of: vec![asked(RequestKind::List, query("limit", is("7")))], ..list_named("l") }], ..Expect::default() }, "the client never sent LIST limit=7 after WATCH resourceVersion=10 at 0.000s; what came nearest: LIST limit=500 at 2.500s")]
-#[case::at_most_in_one_process(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: None, at_most: Some(1), at: Place::default() }], ..Expect::default() }, "")]
-#[case::more_than_at_most_in_one_process(Expect { counts: vec![RequestCount { kind: RequestKind::Any, query: Vec::new(), at_least: None, at_most: Some(1), at: Place::default() }], ..Expect::default() }, "the client sent any request 2 times, expected at most 1")]
-#[case::at_least_in_all(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: Some(2), at_most: None, at: Place::default() }], ..Expect::default() }, "")]
-#[case::a_start_is_not_forbidden(Expect { never: vec![RequestNever { kind: RequestKind::Any, query: query("limit", Expected::Absent), after: None, at: Place::default() }], ..Expect::default() }, "the client sent what it must not: WATCH resourceVersion=10 at 0.000s")]
-#[case::a_list_after_a_restart(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("11")), after: None, at: Place::default() }], ..Expect::default() }, "")]
+#[case::at_most_in_one_process(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: None, at_most: Some(1), requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "")]
+#[case::more_than_at_most_in_one_process(Expect { counts: vec![RequestCount { kind: RequestKind::Any, query: Vec::new(), at_least: None, at_most: Some(1), requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "the client sent any request 2 times, expected at most 1")]
+#[case::at_least_in_all(Expect { counts: vec![RequestCount { kind: RequestKind::List, query: Vec::new(), at_least: Some(2), at_most: None, requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "")]
+#[case::a_start_is_not_forbidden(Expect { never: vec![RequestNever { kind: RequestKind::Any, query: query("limit", Expected::Absent), after: None, requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "the client sent what it must not: WATCH resourceVersion=10 at 0.000s")]
+#[case::a_list_after_a_restart(Expect { never: vec![RequestNever { kind: RequestKind::Watch, query: query("resourceVersion", is("11")), after: None, requirements: Vec::new(), at: Place::default() }], ..Expect::default() }, "")]
 #[case::its_time_is_not_bounded(Expect { requests: vec![watch_from(is("10")), RequestExpect { at_most_after_ms: Some(1), ..list_named("l") }], ..Expect::default() }, "")]
 fn expectation_on_a_restarted_client(#[case] expect: Expect, #[case] sentence: &str) {
     let mut scenario = scenario();

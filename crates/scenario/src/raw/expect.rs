@@ -20,7 +20,7 @@ pub(crate) struct Expectations {
     /// Number of requests of a kind.
     pub(crate) counts: Option<Vec<At<RequestCounted>>>,
     /// Events that must be reported, in this order; others may come in between.
-    pub(crate) events: Option<Vec<At<WordOr<Emitted>>>>,
+    pub(crate) events: Option<Vec<At<WordOr<EventExpected>>>>,
     /// Events that must not be reported.
     pub(crate) never_emitted: Option<Vec<At<WordOr<EventForbidden>>>>,
     /// Names of the objects in the cache at the end. Default: those in the store.
@@ -44,6 +44,8 @@ pub(crate) type RequestExpected = Both<ExpectedKeys, RequestMatch>;
 pub(crate) type RequestForbidden = Both<ForbiddenKeys, RequestMatch>;
 /// A number of requests.
 pub(crate) type RequestCounted = Both<CountedKeys, RequestMatch>;
+/// An event that must be reported.
+pub(crate) type EventExpected = Both<ExpectedEventKeys, Emitted>;
 /// An event that must not be reported.
 pub(crate) type EventForbidden = Both<EventWindow, Emitted>;
 
@@ -91,6 +93,8 @@ pub(crate) struct ExpectedKeys {
     /// Name of the list: `$name` and `$name.continue` in later expectations.
     #[serde(rename = "as")]
     pub(crate) name: Option<At<String>>,
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }
 
 /// Conditions on request headers. Other headers are not checked.
@@ -120,6 +124,8 @@ pub(crate) struct Gap {
 pub(crate) struct ForbiddenKeys {
     /// Applies only after the step of this name is done. Default: always.
     pub(crate) after: Option<At<String>>,
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }
 
 /// A number of requests.
@@ -136,6 +142,17 @@ pub(crate) struct CountedKeys {
     /// Exact number.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) exactly: Option<At<u64>>,
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    pub(crate) requirements: Option<At<Vec<At<String>>>>,
+}
+
+/// An event that must be reported.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExpectedEvent")]
+pub(crate) struct ExpectedEventKeys {
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }
 
 /// When an event must not be reported.
@@ -147,4 +164,6 @@ pub(crate) struct EventWindow {
     pub(crate) before: Option<At<String>>,
     /// Applies only after the step of this name is done.
     pub(crate) after: Option<At<String>>,
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }

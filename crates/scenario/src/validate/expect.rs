@@ -9,18 +9,18 @@ use crate::read::{At, Both, WordOr};
 use crate::span::Span;
 use crate::words::nearest;
 use crate::{
-    EmittedNever, Excuse, Expect, Expected, QueryMatch, Ref, RequestCount, RequestExpect, RequestKind,
-    RequestNever, RequestPattern, catalogue, raw,
+    Covered, EmittedExpect, EmittedNever, Excuse, Expect, Expected, QueryMatch, Ref, RequestCount,
+    RequestExpect, RequestKind, RequestNever, RequestPattern, catalogue, raw,
 };
 
 impl Validator<'_> {
-    pub(super) fn expect(&mut self, world: &World, expect: raw::Expectations) -> Expect {
+    pub(super) fn expect(&mut self, world: &World, covers: &[Covered], expect: raw::Expectations) -> Expect {
         // Names given by expected requests must not be visible to earlier keys: requests are validated first.
         let requests: Vec<RequestExpect> = expect
             .requests
             .unwrap_or_default()
             .into_iter()
-            .filter_map(|request| self.request_expected(request))
+            .filter_map(|request| self.request_expected(covers, request))
             .collect();
         let only = expect.only.as_ref().is_some_and(|only| only.value);
         if let Some(at) = expect
@@ -42,23 +42,23 @@ impl Validator<'_> {
             .never
             .unwrap_or_default()
             .into_iter()
-            .filter_map(|request| self.request_forbidden(&request))
+            .filter_map(|request| self.request_forbidden(covers, &request))
             .collect();
         let counts = expect
             .counts
             .unwrap_or_default()
             .into_iter()
-            .filter_map(|request| self.request_counted(&request))
+            .filter_map(|request| self.request_counted(covers, &request))
             .collect();
         let events = expect.events.unwrap_or_default();
         let events = events
             .into_iter()
-            .filter_map(|event| self.emitted(world, &event.value.0, event.span, Code::UnknownObject))
+            .filter_map(|event| self.event_expected(world, covers, &event))
             .collect();
         let never_emitted = expect.never_emitted.unwrap_or_default();
         let never_emitted = never_emitted
             .into_iter()
-            .filter_map(|event| self.event_forbidden(world, &event))
+            .filter_map(|event| self.event_forbidden(world, covers, &event))
             .collect();
         let cache = expect.cache.map(|names| {
             let mut cache: Vec<String> = Vec::new();
@@ -90,7 +90,11 @@ impl Validator<'_> {
         }
     }
 
-    fn request_expected(&mut self, at: At<WordOr<raw::RequestExpected>>) -> Option<RequestExpect> {
+    fn request_expected(
+        &mut self,
+        covers: &[Covered],
+        at: At<WordOr<raw::RequestExpected>>,
+    ) -> Option<RequestExpect> {
         let At {
             span,
             value: WordOr(Both(keys, own)),
@@ -184,6 +188,7 @@ impl Validator<'_> {
             at_least_after_ms,
             at_most_after_ms,
             name,
+            requirements: self.requirements(covers, keys.requirements.as_ref()),
             at: self.place(span),
         })
     }
@@ -202,7 +207,11 @@ impl Validator<'_> {
             .collect()
     }
 
-    fn request_forbidden(&mut self, at: &At<WordOr<raw::RequestForbidden>>) -> Option<RequestNever> {
+    fn request_forbidden(
+        &mut self,
+        covers: &[Covered],
+        at: &At<WordOr<raw::RequestForbidden>>,
+    ) -> Option<RequestNever> {
         let At {
             span,
             value: WordOr(Both(keys, own)),
@@ -213,11 +222,12 @@ impl Validator<'_> {
             kind,
             query,
             after,
+            requirements: self.requirements(covers, keys.requirements.as_ref()),
             at: self.place(*span),
         })
     }
 
-    fn request_counted(&mut self, at: &At<raw::RequestCounted>) -> Option<RequestCount> {
+    fn request_counted(&mut self, covers: &[Covered], at: &At<raw::RequestCounted>) -> Option<RequestCount> {
         let At {
             span,
             value: Both(keys, own),
@@ -248,13 +258,30 @@ impl Validator<'_> {
             query,
             at_least: at_least.or(exactly),
             at_most: at_most.or(exactly),
+            requirements: self.requirements(covers, keys.requirements.as_ref()),
             at: self.place(*span),
         })
+    }
+
+    fn event_expected(
+        &mut self,
+        world: &World,
+        covers: &[Covered],
+        at: &At<WordOr<raw::EventExpected>>,
+    ) -> Option<EmittedExpect> {
+        let At {
+            span,
+            value: WordOr(Both(keys, emitted)),
+        } = at;
+        let event = self.emitted(world, emitted, *span, Code::UnknownObject)?;
+        let requirements = self.requirements(covers, keys.requirements.as_ref());
+        Some(EmittedExpect { event, requirements })
     }
 
     fn event_forbidden(
         &mut self,
         world: &World,
+        covers: &[Covered],
         at: &At<WordOr<raw::EventForbidden>>,
     ) -> Option<EmittedNever> {
         let At {
@@ -264,7 +291,56 @@ impl Validator<'_> {
         let event = self.emitted(world, emitted, *span, Code::UnknownObject)?;
         let before = self.step_named(window.before.as_ref());
         let after = self.step_named(window.after.as_ref());
-        Some(EmittedNever { event, before, after })
+        Some(EmittedNever {
+            event,
+            before,
+            after,
+            requirements: self.requirements(covers, window.requirements.as_ref()),
+        })
+    }
+
+    /// Validates the `requirements` of an expectation, which must be among those that the scenario covers.
+    fn requirements(&mut self, covers: &[Covered], ids: Option<&At<Vec<At<String>>>>) -> Vec<String> {
+        let Some(ids) = ids else { return Vec::new() };
+        if ids.value.is_empty() {
+            self.problem(
+                Problem::new(Code::Empty, ids.span, "`requirements` is empty")
+                    .label("an id of `covers` belongs here")
+                    .hint("leave the key out if a failure is evidence against every requirement in `covers`"),
+            );
+        }
+        let mut requirements: Vec<String> = Vec::new();
+        for id in &ids.value {
+            if !covers.iter().any(|covered| covered.id == id.value) {
+                self.not_covered(covers, id);
+            } else if requirements.contains(&id.value) {
+                self.repeated(id.span, &format!("`{}` is listed twice", id.value));
+            }
+            requirements.push(id.value.clone());
+        }
+        requirements
+    }
+
+    fn not_covered(&mut self, covers: &[Covered], id: &At<String>) {
+        let covered = covers.iter().map(|covered| covered.id.as_str());
+        let exists = catalogue::requirement(&id.value).is_some();
+        let hint = match (exists, nearest(&id.value, covered)) {
+            (true, None) => String::from("add it to `covers`"),
+            (true, Some(meant)) => format!("add it to `covers`, or did you mean `{meant}`?"),
+            (false, Some(meant)) => format!("did you mean `{meant}`?"),
+            (false, None) => {
+                String::from("use an id of `covers`; requirements/catalogue.yaml lists them all")
+            }
+        };
+        self.problem(
+            Problem::new(
+                Code::UnknownRequirement,
+                id.span,
+                format!("the scenario does not cover `{}`", id.value),
+            )
+            .label("not in `covers`")
+            .hint(hint),
+        );
     }
 
     /// Validates the kind of a request and its query.
