@@ -210,10 +210,10 @@ impl Model {
         &mut self.storage
     }
 
-    /// Changes the windows of a kind's watch caches by a number of events.
-    pub(crate) fn resize_windows(&mut self, kind: &KindRef, by: isize) {
+    /// Sets whether the next events of a kind count towards the capacity of its watch caches' windows.
+    pub(crate) fn count_events(&mut self, kind: &KindRef, counts: bool) {
         let resource = self.resource_id(kind);
-        self.storage.resize_windows(resource, by);
+        self.storage.count_events(resource, counts);
     }
 
     /// Applies the operation to the watch cache of a resource (group and plural), or to all, of one replica or both.

@@ -411,7 +411,10 @@ fn a_client_that_writes_is_not_accused() {
     arguments.extend(["--jobs", "8", "--", "python3", "-c", OPERATOR]);
     let ended = run(&arguments);
     let printed = String::from_utf8_lossy(&ended.stdout);
-    assert!(ended.status.success() && printed.contains("8 passed, 0 failed"), "{printed}");
+    assert!(
+        ended.status.success() && printed.contains("8 passed, 0 failed"),
+        "{printed}"
+    );
 }
 
 /// A client that only watches: each watch starts without a version, as with a list.

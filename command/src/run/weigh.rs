@@ -141,8 +141,16 @@ pub(super) fn proven(
         (Outcome::Stuck, Effects { lied: false, .. }) => {
             format!("the server had injected no fault by then: {}", verdict.message())
         }
-        (Outcome::Stuck, Effects { never_lists: true, .. }) => {
-            format!("the command starts by a WATCH without resourceVersion and never lists: {}", verdict.message())
+        (
+            Outcome::Stuck,
+            Effects {
+                never_lists: true, ..
+            },
+        ) => {
+            format!(
+                "the command starts by a WATCH without resourceVersion and never lists: {}",
+                verdict.message()
+            )
         }
         (
             Outcome::Pass,

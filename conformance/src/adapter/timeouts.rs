@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use fake_apiserver::record::{Record, RunEnd, What};
-use fake_apiserver::scenario::{Scenario, Told};
+use fake_apiserver::scenario::{ClientView, Scenario};
 use fake_apiserver::server::Limits;
 use judge::wire::{grants, takes};
 
@@ -75,17 +75,18 @@ impl Timeouts {
 /// Returns the time of the client's last activity: its last report, request of the loop under test, or start or end of its process. A client that only
 /// renews a lease hangs. Until that loop starts, any request and connection counts.
 pub fn last_activity(scenario: &Scenario, records: &[Record]) -> Duration {
-    let told = Told::after(scenario, records);
+    let view = ClientView::after(scenario, records);
     let last = |counts: &dyn Fn(&What) -> bool| {
         let last = records.iter().rev().find(|record| counts(&record.what));
         last.map(|record| record.at)
     };
-    let of_loop = last(&|what| match what {
-        What::Request { stream, .. } => told.is_of_loop(*stream),
-        what => matches!(
+    let of_loop = last(&|what| {
+        let is_of_loop = matches!(what, What::Request { stream, .. } if view.is_of_loop(*stream));
+        let is_of_client = matches!(
             what,
             What::Reported(_) | What::ClientExited { .. } | What::ClientRestarted { .. }
-        ),
+        );
+        is_of_loop || is_of_client
     });
     let of_any = || last(&|what| matches!(what, What::Request { .. } | What::Connected { .. }));
     of_loop.or_else(of_any).unwrap_or_default()

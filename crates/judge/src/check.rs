@@ -5,8 +5,8 @@
 
 use ::trace::record::RunEnd;
 use scenario::{
-    EmittedExpect, EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, RequestKind, Scenario,
-    Told,
+    ClientView, EmittedExpect, EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, RequestKind,
+    Scenario,
 };
 
 use crate::cache::Cache;
@@ -67,8 +67,8 @@ pub fn broken_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contrad
 
 /// Returns when the event that a stuck step waits for was reported before the step was armed, if it was.
 pub fn came_before(scenario: &Scenario, trace: &Trace<'_>, expected: &EmittedMatch) -> Option<Moment> {
-    let told = told(scenario, trace);
-    let names = Names::new(trace, &told);
+    let view = view_of(scenario, trace);
+    let names = Names::new(trace, &view);
     trace
         .reports
         .iter()
@@ -76,12 +76,12 @@ pub fn came_before(scenario: &Scenario, trace: &Trace<'_>, expected: &EmittedMat
         .map(|reported| reported.at)
 }
 
-/// Returns what the client was told. Only a client that writes is told versions that no scenario can name.
-fn told(scenario: &Scenario, trace: &Trace<'_>) -> Told {
+/// Returns what the client has received and written. Only a client that writes receives versions that no scenario can name.
+fn view_of(scenario: &Scenario, trace: &Trace<'_>) -> ClientView {
     if trace.writes.iter().all(|wrote| wrote.write.by.is_none()) {
-        return Told::of(scenario);
+        return ClientView::of(scenario);
     }
-    Told::after(scenario, trace.records())
+    ClientView::after(scenario, trace.records())
 }
 
 /// An expectation that is not met.
@@ -96,7 +96,7 @@ struct Expectation<'s> {
 struct Check<'t, 'a> {
     scenario: &'t Scenario,
     trace: &'t Trace<'a>,
-    told: Told,
+    view: ClientView,
 }
 
 impl<'t, 'a> Check<'t, 'a> {
@@ -104,14 +104,14 @@ impl<'t, 'a> Check<'t, 'a> {
         Self {
             scenario,
             trace,
-            told: told(scenario, trace),
+            view: view_of(scenario, trace),
         }
     }
 
     fn requests(&self, found: &mut Vec<Contradiction>) {
         let expect = &self.scenario.expect;
         let reads: Vec<&Exchange<'a>> = self.trace.reads().collect();
-        let mut names = Names::new(self.trace, &self.told);
+        let mut names = Names::new(self.trace, &self.view);
         let mut used = vec![false; reads.len()];
         let mut from = 0;
         let mut before: Option<&Exchange<'a>> = None;
@@ -289,7 +289,7 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn counts(&self, found: &mut Vec<Contradiction>, whole: bool) {
-        let names = Names::new(self.trace, &self.told);
+        let names = Names::new(self.trace, &self.view);
         for (index, count) in self.scenario.expect.counts.iter().enumerate() {
             let RequestCount {
                 kind,
@@ -339,7 +339,7 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn never(&self, found: &mut Vec<Contradiction>) {
-        let names = Names::new(self.trace, &self.told);
+        let names = Names::new(self.trace, &self.view);
         for (index, never) in self.scenario.expect.never.iter().enumerate() {
             let Some(from) = self.forbidden_from(never.after.as_deref()) else {
                 continue;
@@ -376,7 +376,7 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn events(&self, found: &mut Vec<Contradiction>) {
-        let names = Names::new(self.trace, &self.told);
+        let names = Names::new(self.trace, &self.view);
         let mut from = 0;
         let mut before: Option<&Reported<'a>> = None;
         for (index, expected) in self.scenario.expect.events.iter().enumerate() {
@@ -442,7 +442,7 @@ impl<'t, 'a> Check<'t, 'a> {
     }
 
     fn never_emitted(&self, found: &mut Vec<Contradiction>) {
-        let names = Names::new(self.trace, &self.told);
+        let names = Names::new(self.trace, &self.view);
         for (index, never) in self.scenario.expect.never_emitted.iter().enumerate() {
             let EmittedNever {
                 event,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ::trace::record::{Record, RunEnd, Verb, What};
 use ::trace::report::Report;
 use apimachinery::path::decoded_path;
-use scenario::{Contract, Named, Scenario, Told, Trigger};
+use scenario::{ClientView, Contract, Named, Scenario, Trigger};
 
 use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
@@ -34,10 +34,10 @@ pub fn judge(scenario: &Scenario, records: &[Record]) -> Verdict {
 /// Returns the verdict on a run of a client without reports: the scenario's expectations on requests, the end of the
 /// run, and the violations of invariants in `found` (see [`crate::wire`]). Only requests of the loop under test count.
 pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradiction>) -> Verdict {
-    let told = Told::after(scenario, records);
+    let view = ClientView::after(scenario, records);
     let of_loop: Vec<Record> = records
         .iter()
-        .filter(|record| record.what.stream().is_none_or(|stream| told.is_of_loop(stream)))
+        .filter(|record| record.what.stream().is_none_or(|stream| view.is_of_loop(stream)))
         .cloned()
         .collect();
     let elsewhere = if of_loop
@@ -53,13 +53,13 @@ pub fn judge_wire(scenario: &Scenario, records: &[Record], found: Vec<Contradict
 
 /// Returns the collections that were listed and watched.
 fn collections(records: &[Record]) -> BTreeSet<String> {
-    let read = records.iter().filter_map(|record| match &record.what {
-        What::Request { path, verb, .. } if *verb != Verb::Other => {
-            let path = decoded_path(path);
-            let named = Named::by(&path);
-            Some(collection_words(named.group, named.plural))
-        }
-        _ => None,
+    let read = records.iter().filter_map(|record| {
+        let What::Request { path, verb, .. } = &record.what else {
+            return None;
+        };
+        let path = decoded_path(path);
+        let named = Named::by(&path);
+        (*verb != Verb::Other).then(|| collection_words(named.group, named.plural))
     });
     read.collect()
 }

@@ -6,7 +6,7 @@
 use ::trace::fault::Ending;
 use ::trace::record::{FrameType, Record, Side, StreamId, What};
 use scenario::matching::Read;
-use scenario::{Action, RuleAction, Scenario, StoreAction, Told, Trigger};
+use scenario::{Action, ClientView, RuleAction, Scenario, StoreAction, Trigger};
 
 /// Effect of a script's faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,9 +22,9 @@ pub struct Effects {
 impl Effects {
     /// Computes the effects of the steps that were met.
     pub fn of(scenario: &Scenario, records: &[Record]) -> Self {
-        let told = Told::after(scenario, records);
+        let view = ClientView::after(scenario, records);
         let mut effects = Self {
-            never_lists: never_lists(records, &told),
+            never_lists: never_lists(records, &view),
             ..Self::default()
         };
         for (index, record) in records.iter().enumerate() {
@@ -35,7 +35,7 @@ impl Effects {
                 continue;
             };
             let by_request = matches!(met.when, Trigger::Request(_));
-            let stream = concerned(&records[..index], by_request, &told);
+            let stream = concerned(&records[..index], by_request, &view);
             for action in met.actions.iter().filter(|action| is_lie(action)) {
                 if shows(action, &records[index..], stream) {
                     effects.lied = true;
@@ -69,20 +69,23 @@ fn is_lie(action: &Action) -> bool {
 
 /// Returns the response that a step's actions act on: that of the request that met it, otherwise that of the newest
 /// watch of the loop under test.
-fn concerned(before: &[Record], by_request: bool, told: &Told) -> Option<StreamId> {
-    let mut reads = before.iter().rev().filter_map(|record| read_of(record, told));
+fn concerned(before: &[Record], by_request: bool, view: &ClientView) -> Option<StreamId> {
+    let mut reads = before.iter().rev().filter_map(|record| read_of(record, view));
     reads
         .find(|(_, read)| by_request || read.is_watch())
         .map(|(stream, _)| stream)
 }
 
-fn never_lists(records: &[Record], told: &Told) -> bool {
-    let mut starts = records.iter().filter_map(|record| read_of(record, told)).filter(|(_, read)| read.is_start());
+fn never_lists(records: &[Record], view: &ClientView) -> bool {
+    let mut starts = records
+        .iter()
+        .filter_map(|record| read_of(record, view))
+        .filter(|(_, read)| read.is_start());
     starts.clone().next().is_some() && starts.all(|(_, read)| read.is_start_without_list())
 }
 
 /// Returns a list or watch of the loop under test.
-fn read_of<'r>(record: &'r Record, told: &Told) -> Option<(StreamId, Read<'r>)> {
+fn read_of<'r>(record: &'r Record, view: &ClientView) -> Option<(StreamId, Read<'r>)> {
     let What::Request {
         stream, verb, query, ..
     } = &record.what
@@ -90,7 +93,7 @@ fn read_of<'r>(record: &'r Record, told: &Told) -> Option<(StreamId, Read<'r>)> 
         return None;
     };
     let read = Read { verb: *verb, query };
-    told.is_of_loop(*stream).then_some((*stream, read))
+    view.is_of_loop(*stream).then_some((*stream, read))
 }
 
 /// Returns true if the trace shows the fault, from its step on. Faults without a visible record count as effective.

@@ -349,7 +349,10 @@ impl WireJudge {
                     || self.is_known_by_another_name(&there.subject, version)
             },
             |token| {
-                let mut namesakes = self.readers.values().filter(|other| other.subject == there.subject);
+                let mut namesakes = self
+                    .readers
+                    .values()
+                    .filter(|other| other.subject == there.subject);
                 namesakes.find_map(|other| other.ledger.list_of(token))
             },
         );

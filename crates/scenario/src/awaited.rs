@@ -1,7 +1,7 @@
 //! Expected requests and events that have not come yet: a run waits for them before it ends.
 //!
 //! It only decides how long a run lasts. What an expectation means is decided from the whole trace, by the judge: where the
-//! two could differ (the status of the response, a name that only the judge knows), nothing is awaited.
+//! two could differ (the status of the response, a name that only the judge resolves), nothing is awaited.
 
 use trace::report::Report;
 

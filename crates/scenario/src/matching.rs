@@ -15,7 +15,7 @@ pub trait Names {
     fn value(&self, reference: &Ref) -> Option<Cow<'_, str>>;
 
     /// Returns whether a client that sends or reports `value` is where the scenario expects `expected`, because only the
-    /// client's own writes lie in between ([`super::Told`]).
+    /// client's own writes lie in between ([`super::ClientView`]).
     fn stands_for(&self, expected: &str, value: &str) -> bool;
 }
 

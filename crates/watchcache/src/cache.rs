@@ -33,7 +33,12 @@ pub(crate) struct WatchCache<O, K> {
     window: u64,
     /// Position after the newest event that the cache has processed.
     visible: u64,
+    /// Number of counted events in the window.
     capacity: usize,
+    /// Do new events count?
+    counts: bool,
+    /// Positions of events that do not.
+    uncounted: VecDeque<u64>,
     /// Revision of the last (re)list.
     listed: u64,
     /// Did an event leave the window since then?
@@ -63,6 +68,8 @@ impl<O: Object, K> WatchCache<O, K> {
             window: 0,
             visible: 0,
             capacity: capacity.max(1),
+            counts: true,
+            uncounted: VecDeque::new(),
             listed: revision,
             evicted: false,
             revision: Cell::new(revision),
@@ -77,6 +84,9 @@ impl<O: Object, K> WatchCache<O, K> {
     /// Adds a write at `now` that left these `objects`.
     pub(crate) fn push(&mut self, now: Duration, event: Arc<Event<O, K>>, objects: &Objects<O>) {
         self.bytes += event.weight();
+        if !self.counts {
+            self.uncounted.push_back(self.end());
+        }
         if self.frozen || !self.lag.is_zero() {
             self.behind.get_or_insert_with(|| before(&event, objects));
             self.missed.push_back((now, objects.clone()));
@@ -87,9 +97,9 @@ impl<O: Object, K> WatchCache<O, K> {
         }
     }
 
-    /// Changes the window by a number of events.
-    pub(crate) fn resize(&mut self, by: isize) {
-        self.capacity = self.capacity.saturating_add_signed(by).max(1);
+    /// Sets whether the next events count towards the capacity of the window.
+    pub(crate) fn count_events(&mut self, counts: bool) {
+        self.counts = counts;
     }
 
     /// Returns the revision up to which the cache is current.
@@ -272,6 +282,19 @@ impl<O: Object, K> WatchCache<O, K> {
         self.first + self.log.len() as u64
     }
 
+    /// Forgets the uncounted events before the window, and returns the number of those in it.
+    fn uncounted_in_window(&mut self) -> u64 {
+        while self
+            .uncounted
+            .front()
+            .is_some_and(|position| *position < self.window)
+        {
+            self.uncounted.pop_front();
+        }
+        self.uncounted
+            .partition_point(|position| *position < self.visible) as u64
+    }
+
     /// Sets the position up to which everything is processed.
     fn follow(&mut self, visible: u64) {
         let last = visible.checked_sub(1).and_then(|last| self.event(last));
@@ -279,8 +302,8 @@ impl<O: Object, K> WatchCache<O, K> {
         self.visible = visible;
         self.revision.set(self.revision.get().max(revision));
         let capacity = self.capacity as u64;
-        if self.visible - self.window > capacity {
-            self.window = self.visible - capacity;
+        while self.visible - self.window - self.uncounted_in_window() > capacity {
+            self.window += 1;
             self.evicted = true;
         }
         self.trim();

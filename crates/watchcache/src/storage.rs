@@ -203,11 +203,14 @@ impl<O: Object, K> Storage<O, K> {
         replica
     }
 
-    /// Changes the windows of a resource's watch caches by a number of events.
-    pub fn resize_windows(&mut self, resource: ResourceId, by: isize) {
+    /// Sets whether the next events of a resource count towards the capacity of its watch caches' windows; default true.
+    pub fn count_events(&mut self, resource: ResourceId, counts: bool) {
         let resource = self.resource_mut(resource);
-        resource.first.resize(by);
-        resource.others.iter_mut().for_each(|cache| cache.resize(by));
+        resource.first.count_events(counts);
+        resource
+            .others
+            .iter_mut()
+            .for_each(|cache| cache.count_events(counts));
     }
 
     /// Number of apiservers.

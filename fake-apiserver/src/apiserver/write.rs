@@ -39,20 +39,17 @@ impl ApiServer {
             user,
             authorizer: &authorizer,
         };
-        // A scenario with a small window means its own events: those of the client's writes to the target come on top.
-        let is_counted = self
+        // A scenario with a small window means the events of its steps: those of the client's own writes come on top.
+        let is_of_target = self
             .followed
             .as_ref()
             .is_some_and(|followed| followed.is_of_target(&request.collection));
-        if is_counted {
-            self.model.resize_windows(&kind, 1);
+        if is_of_target {
+            self.model.count_events(&kind, false);
         }
         let done = self.model.write_as(now, request, *seed, Some(requester), replies);
-        if is_counted {
-            let written = done.iter().flat_map(|done| &done.written);
-            let events =
-                written.filter(|written| written.op.is_some() && written.stored.kind.plural == kind.plural);
-            self.model.resize_windows(&kind, events.count() as isize - 1);
+        if is_of_target {
+            self.model.count_events(&kind, true);
         }
         match done {
             Ok(done) => {

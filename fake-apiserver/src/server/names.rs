@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use scenario::matching::Names;
-use scenario::{Expected, Ref, Told};
+use scenario::{ClientView, Expected, Ref};
 use trace::record::What;
 
 /// Value of a name.
@@ -57,7 +57,7 @@ impl Bindings {
 pub(super) const START: &str = "start";
 
 /// Values of names in conditions on requests.
-pub(super) struct OfRequests<'a>(pub(super) &'a Bindings, pub(super) &'a Told);
+pub(super) struct OfRequests<'a>(pub(super) &'a Bindings, pub(super) &'a ClientView);
 
 impl Names for OfRequests<'_> {
     fn value(&self, reference: &Ref) -> Option<Cow<'_, str>> {
@@ -70,7 +70,7 @@ impl Names for OfRequests<'_> {
 }
 
 /// Values of names in conditions on reports.
-pub(super) struct OfReports<'a>(pub(super) &'a Bindings, pub(super) &'a Told);
+pub(super) struct OfReports<'a>(pub(super) &'a Bindings, pub(super) &'a ClientView);
 
 impl Names for OfReports<'_> {
     fn value(&self, reference: &Ref) -> Option<Cow<'_, str>> {

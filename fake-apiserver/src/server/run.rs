@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use scenario::matching::Read;
-use scenario::{Awaited, SharedScenario, Told};
+use scenario::{Awaited, ClientView, SharedScenario};
 use trace::fault::Ending;
 use trace::record::{FrameType, Record, RunEnd, StreamId, Verb, What};
 use trace::report::{Report, Version};
@@ -28,7 +28,7 @@ enum Start {
     /// A step has written.
     Moved,
     /// The client was sent its first list.
-    Told,
+    Known,
 }
 
 /// State of a run.
@@ -38,8 +38,8 @@ pub(super) struct Run {
     script: Script,
     goal: Goal,
     pub(super) names: Bindings,
-    /// What the client was sent, and what it wrote itself.
-    told: Told,
+    /// What the client has received and written.
+    view: ClientView,
     awaited: Awaited,
     /// How `$start` is still to be learned.
     start: Start,
@@ -61,7 +61,7 @@ impl Run {
             script: Script::new(scenario.clone()),
             goal: Goal::new(scenario.clone(), limits),
             names: Bindings::default(),
-            told: Told::of(&scenario),
+            view: ClientView::of(&scenario),
             awaited: Awaited::default(),
             start: Start::Initial,
             troubled: BTreeSet::new(),
@@ -114,7 +114,7 @@ impl Run {
     pub(super) fn observe(&mut self, records: &[Record], changed_at: Duration) {
         for record in records {
             self.next_record = record.seq + 1;
-            self.told.take(record);
+            self.view.take(record);
             let what = &record.what;
             // A client that renews a lease every second is at rest all the same.
             let is_of_script = matches!(what, What::Wrote(write) if write.by.is_none());
@@ -127,7 +127,7 @@ impl Run {
                 (Start::Unmoved, _) if moves => Start::Moved,
                 (start, _) => start,
             };
-            let is_of_loop = matches!(what, What::Request { stream, .. } if self.told.is_of_loop(*stream));
+            let is_of_loop = matches!(what, What::Request { stream, .. } if self.view.is_of_loop(*stream));
             if is_of_loop || matches!(what, What::Refused) {
                 self.count_request();
             }
@@ -165,7 +165,7 @@ impl Run {
 
     /// Whether a request belongs to the loop under test. Only for observed requests.
     pub(super) fn is_of_loop(&self, stream: StreamId) -> bool {
-        self.told.is_of_loop(stream)
+        self.view.is_of_loop(stream)
     }
 
     /// Newest open watch of the loop under test.
@@ -188,7 +188,7 @@ impl Run {
             return None;
         }
         let read = read_of(asked);
-        let names = OfRequests(&self.names, &self.told);
+        let names = OfRequests(&self.names, &self.view);
         self.awaited.on_read(&self.scenario.expect, read, &names);
         self.script.on_request(now, read, &names)
     }
@@ -196,7 +196,7 @@ impl Run {
     /// The client reported something.
     pub(super) fn on_report(&mut self, now: Duration, report: &Report) {
         self.goal.on_report(now, report);
-        let names = OfReports(&self.names, &self.told);
+        let names = OfReports(&self.names, &self.view);
         self.awaited.on_report(&self.scenario.expect, report, &names);
         self.script.on_report(now, report, &names);
     }
@@ -241,7 +241,8 @@ impl Run {
         if self.goal.can_end() {
             let watch = self.newest_of_loop(watches);
             let is_sound = watch.is_some_and(|watch| !self.troubled.contains(&watch));
-            self.goal.on_rest(watch.map(|_| self.script.quiet_since()), is_sound);
+            self.goal
+                .on_rest(watch.map(|_| self.script.quiet_since()), is_sound);
         }
         self.goal.on_awaited(
             self.awaited
@@ -284,23 +285,30 @@ impl Observer for Run {
 impl Run {
     /// Binds `$start` to the version of the first list that the loop under test was sent. Returns the record to append.
     fn learn_start(&mut self, stream: StreamId, asked: &Asked, records: &[Record]) -> Option<What> {
-        if self.start == Start::Told || !self.is_of_loop(stream) {
+        if self.start == Start::Known || !self.is_of_loop(stream) {
             return None;
         }
         let is_versionless = read_of(asked).is_start_without_list();
-        let version = records.iter().find_map(|record| match &record.what {
-            What::Page {
+        let version = records.iter().find_map(|record| {
+            if let What::Page {
                 resource_version,
                 scripted: false,
                 ..
-            } => Some(Some(resource_version)),
-            What::Frame { frame, .. } if is_marker(&frame.kind) && frame.whole() && !frame.scripted => {
-                frame.object.as_ref().map(|object| Some(&object.resource_version))
+            } = &record.what
+            {
+                return Some(Some(resource_version));
             }
-            What::Head { status: 200, .. } if is_versionless => Some(None),
-            _ => None,
+            if let What::Frame { frame, .. } = &record.what
+                && is_marker(&frame.kind)
+                && frame.whole()
+                && !frame.scripted
+            {
+                return frame.object.as_ref().map(|object| Some(&object.resource_version));
+            }
+            let is_accepted = matches!(record.what, What::Head { status: 200, .. });
+            (is_versionless && is_accepted).then_some(None)
         })?;
-        self.start = Start::Told;
+        self.start = Start::Known;
         self.start_at(version?)
     }
 
@@ -321,7 +329,7 @@ impl Run {
         let is_accepted = |record: &Record| matches!(record.what, What::Head { status: 200, .. });
         let starts = read_of(asked).is_start_without_list() && records.iter().any(is_accepted);
         listing |= starts;
-        let names = OfReports(&self.names, &self.told);
+        let names = OfReports(&self.names, &self.view);
         for record in records {
             if let What::Frame { frame, .. } = &record.what
                 && is_marker(&frame.kind)
@@ -336,21 +344,29 @@ impl Run {
                 self.script.on_assumed_report(now, &report, &names);
             }
         }
+        if starts && awaited {
+            self.script.on_assumed_report(now, &Report::InitDone, &names);
+        }
     }
 }
 
 /// Returns the watch that a record gives its reader a reason to leave.
 fn troubled_by(what: &What) -> Option<StreamId> {
-    match what {
-        What::Frame { stream, frame } => {
-            let is_error = matches!(frame.kind, FrameType::Error { .. });
-            (is_error || frame.scripted || !frame.whole()).then_some(*stream)
+    let is_reason = match what {
+        What::Frame { frame, .. } => {
+            frame.scripted || !frame.whole() || matches!(frame.kind, FrameType::Error { .. })
         }
-        What::Head { stream, scripted, .. } => scripted.then_some(*stream),
-        What::Withheld { stream, .. } => Some(*stream),
-        What::End { stream, how, .. } => (*how == Ending::Stall).then_some(*stream),
-        _ => None,
-    }
+        what => matches!(
+            what,
+            What::Head { scripted: true, .. }
+                | What::Withheld { .. }
+                | What::End {
+                    how: Ending::Stall,
+                    ..
+                }
+        ),
+    };
+    what.stream().filter(|_| is_reason)
 }
 
 fn read_of(asked: &Asked) -> Read<'_> {

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use ::trace::record::{FrameType, Verb};
 use scenario::matching::{self, Read, kind_meets, words_for_error};
-use scenario::{EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind, Told, rule};
+use scenario::{ClientView, EmittedMatch, Expected, QueryMatch, Ref, RequestExpect, RequestKind, rule};
 
 use super::{Exchange, Reported, Trace};
 
 /// Values of the scenario's names.
 pub(super) struct Names<'t, 'a> {
     trace: &'t Trace<'a>,
-    told: &'t Told,
+    view: &'t ClientView,
     /// Names of expected requests, with the requests that met them.
     met: Vec<(String, &'t Exchange<'a>)>,
 }
@@ -31,18 +31,18 @@ impl matching::Names for At<'_, '_, '_> {
 
     fn stands_for(&self, expected: &str, value: &str) -> bool {
         if self.reports {
-            self.names.told.rewrote(expected, value)
+            self.names.view.rewrote(expected, value)
         } else {
-            self.names.told.resumes_at(expected, value, self.seq)
+            self.names.view.resumes_at(expected, value, self.seq)
         }
     }
 }
 
 impl<'t, 'a> Names<'t, 'a> {
-    pub(super) fn new(trace: &'t Trace<'a>, told: &'t Told) -> Self {
+    pub(super) fn new(trace: &'t Trace<'a>, view: &'t ClientView) -> Self {
         Self {
             trace,
-            told,
+            view,
             met: Vec::new(),
         }
     }

@@ -33,7 +33,7 @@ pub(super) struct Open {
     /// Versions its reader may be at, assuming that no bytes are lost.
     pub(super) kept: Position,
     pub(super) started: bool,
-    /// Some loop may have sent it. The version that another one starts at says nothing about what clients were sent.
+    /// Some loop may have sent it. The version that any other starts at was sent to nobody.
     pub(super) explained: bool,
     /// Everything sent so far was unmodified and readable.
     pub(super) unmodified: bool,

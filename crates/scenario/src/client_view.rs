@@ -1,4 +1,4 @@
-//! What the client under test was told, and how far its own writes have moved the world since.
+//! What the client under test has received, and how far its own writes have moved the world since.
 //!
 //! A scenario describes a world that only its steps change. A controller also writes: leases, events, status, finalizers,
 //! objects that it owns, its target. These writes move the revision, so the versions that a client is sent differ from
@@ -27,9 +27,9 @@ struct Collection {
 #[derive(Debug)]
 pub struct TargetLoop {
     target: Target,
-    /// Whether loops of other selectors and representations are told apart. Not in a scenario that sets them: a client
+    /// Whether loops with other selectors and representations are other loops. Not in a scenario that sets them: a client
     /// that forgets its selector is still the client under test.
-    tells_apart: bool,
+    is_strict: bool,
     own: Option<Collection>,
     others: BTreeSet<Collection>,
 }
@@ -38,11 +38,11 @@ impl TargetLoop {
     /// Returns the loop of a scenario before its first request.
     pub fn of(scenario: &Scenario) -> Self {
         let client = &scenario.client;
-        let is_plain =
+        let is_strict =
             client.labels.is_none() && client.fields.is_none() && client.mode == ClientMode::Watcher;
         Self {
             target: scenario.target.clone(),
-            tells_apart: is_plain,
+            is_strict,
             own: None,
             others: BTreeSet::new(),
         }
@@ -61,7 +61,7 @@ impl TargetLoop {
             fields: String::new(),
             form: String::new(),
         };
-        if self.tells_apart {
+        if self.is_strict {
             asked.labels = param("labelSelector");
             asked.fields = param("fieldSelector");
             asked.form = form(accept).to_owned();
@@ -94,7 +94,7 @@ impl TargetLoop {
 
 /// Versions that the loop under test was sent, after the first write of the client itself.
 #[derive(Debug)]
-pub struct Told {
+pub struct ClientView {
     target: TargetLoop,
     streams: BTreeSet<StreamId>,
     /// Every write from the client's first one on: whether it is the client's.
@@ -103,7 +103,7 @@ pub struct Told {
     sent: Vec<(u64, u64)>,
 }
 
-impl Told {
+impl ClientView {
     /// Returns the state before the first record.
     pub fn of(scenario: &Scenario) -> Self {
         Self {
@@ -116,9 +116,9 @@ impl Told {
 
     /// Returns the state after these records.
     pub fn after(scenario: &Scenario, records: &[Record]) -> Self {
-        let mut told = Self::of(scenario);
-        records.iter().for_each(|record| told.take(record));
-        told
+        let mut view = Self::of(scenario);
+        records.iter().for_each(|record| view.take(record));
+        view
     }
 
     /// Processes the next record.

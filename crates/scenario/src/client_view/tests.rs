@@ -123,8 +123,8 @@ fn a_version_stands_for_an_expected_one(
 ) {
     let mut story = Story::default();
     tell(&mut story);
-    let told = Told::after(&scenario(""), &story.0);
-    assert_eq!(told.resumes_at("1002", value, u64::MAX), stands_for);
+    let view = ClientView::after(&scenario(""), &story.0);
+    assert_eq!(view.resumes_at("1002", value, u64::MAX), stands_for);
 }
 
 const HERE: &str = "/api/v1/namespaces/default/configmaps";
@@ -167,7 +167,7 @@ fn the_first_loop_that_reads_the_target_is_under_test(
     story
         .read(1, Verb::List, first, &[], "")
         .read(2, verb, path, query, accept);
-    let told = Told::after(&scenario, &story.0);
-    assert!(told.is_of_loop(StreamId(1)));
-    assert_eq!(told.is_of_loop(StreamId(2)), is_of_loop);
+    let view = ClientView::after(&scenario, &story.0);
+    assert!(view.is_of_loop(StreamId(1)));
+    assert_eq!(view.is_of_loop(StreamId(2)), is_of_loop);
 }
