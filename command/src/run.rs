@@ -306,6 +306,7 @@ async fn play_all(
             if is_interrupted && std::mem::replace(&mut interrupted, true) {
                 continue;
             }
+            let one = started_elsewhere(one, &played);
             report.tells(&one, run, stop).await?;
             let ends = matches!(one.result, Err(Skipped::NotStarted(_)));
             played.push(one);
@@ -318,6 +319,17 @@ async fn play_all(
         }
     }
     Ok(played)
+}
+
+/// A command that sent requests in an earlier scenario starts: where it sends none, e.g. because it speaks no HTTP/2, it is not
+/// judged, and the others are played.
+fn started_elsewhere(mut one: Played, earlier: &[Played]) -> Played {
+    if let Err(Skipped::NotStarted(why)) = &one.result
+        && earlier.iter().any(|earlier| earlier.requests > 0)
+    {
+        one.result = Err(Skipped::NotJudged(why.clone()));
+    }
+    one
 }
 
 async fn play_or_skip(

@@ -1,10 +1,5 @@
 //! One row a rule: what meets a step, what misses it, what it waits for.
 
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a test looks at nothing but what it is about"
-)]
-
 use std::sync::Arc;
 
 use rstest::rstest;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use scenario::matching::Read;
 use scenario::{Awaited, ClientView, SharedScenario};
 use trace::fault::Ending;
-use trace::record::{FrameType, Record, RunEnd, StreamId, Verb, What};
+use trace::record::{Frame, FrameType, Record, RunEnd, StreamId, Verb, What};
 use trace::report::{Report, Version};
 
 use super::assumed::{is_marker, reports};
@@ -352,20 +352,11 @@ impl Run {
 
 /// Returns the watch that a record gives its reader a reason to leave.
 fn troubled_by(what: &What) -> Option<StreamId> {
-    let is_reason = match what {
-        What::Frame { frame, .. } => {
-            frame.scripted || !frame.whole() || matches!(frame.kind, FrameType::Error { .. })
-        }
-        what => matches!(
-            what,
-            What::Head { scripted: true, .. }
-                | What::Withheld { .. }
-                | What::End {
-                    how: Ending::Stall,
-                    ..
-                }
-        ),
-    };
+    let is_odd =
+        |frame: &Frame| frame.scripted || !frame.whole() || matches!(frame.kind, FrameType::Error { .. });
+    let is_reason = matches!(what, What::Frame { frame, .. } if is_odd(frame))
+        || matches!(what, What::Head { scripted: true, .. } | What::Withheld { .. })
+        || matches!(what, What::End { how, .. } if *how == Ending::Stall);
     what.stream().filter(|_| is_reason)
 }
 

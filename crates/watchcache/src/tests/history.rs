@@ -28,6 +28,20 @@ fn a_full_window_evicts_its_oldest_event() {
 }
 
 #[test]
+fn uncounted_events_evict_none() {
+    let mut world = small(2);
+    let notes = world.notes;
+    let mut put = |counts| {
+        world.storage.count_events(notes, counts);
+        world.put("a", "");
+        world.storage.oldest_watchable(notes)
+    };
+    assert_eq!([true, false, false, true].map(&mut put), [1, 1, 1, 1]);
+    // The first counted event leaves, and the uncounted ones stay until they are the oldest.
+    assert_eq!([true, true].map(&mut put), [2, 5]);
+}
+
+#[test]
 fn an_open_watch_reads_events_before_the_window() {
     let mut world = small(1);
     let mut watch = world.watch_from(1);

@@ -109,7 +109,7 @@ fn taken(line: &str, results: &mut Results) -> Result<bool, String> {
         (_, "harness_error") => return Err(format!("{}: {}", line.id, line.message)),
         ("passed", _) => Played::Passed,
         ("failed", _) => Played::Failed,
-        ("not_judged", _) => {
+        ("not_judged" | "not_started", _) => {
             let why = line.message.trim_start_matches("not judged: ");
             Played::NotJudged(why.to_owned())
         }
