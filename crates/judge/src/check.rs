@@ -5,8 +5,8 @@
 
 use ::trace::record::RunEnd;
 use scenario::{
-    ClientView, EmittedExpect, EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect, RequestKind,
-    Scenario,
+    ClientView, Contract, EmittedExpect, EmittedMatch, EmittedNever, Place, RequestCount, RequestExpect,
+    RequestKind, Scenario,
 };
 
 use crate::cache::Cache;
@@ -115,8 +115,9 @@ impl<'t, 'a> Check<'t, 'a> {
         let mut used = vec![false; reads.len()];
         let mut from = 0;
         let mut before: Option<&Exchange<'a>> = None;
-        // A WATCH that stood for a LIST, and may stand for the WATCH after it.
-        let mut next_start: Option<usize> = None;
+        // A WATCH that stood for a LIST, and may stand for the WATCH after it; or the first request, if no LIST is expected.
+        let is_informer = self.scenario.client.contract == Contract::Informer;
+        let mut next_start: Option<usize> = (is_informer && !reads.is_empty()).then_some(0);
         for (index, expected) in expect.requests.iter().enumerate() {
             let check = format!("expect.requests[{index}]");
             let start = next_start.take();
