@@ -274,7 +274,7 @@ pub(super) fn pinned_watches<'t, 'a>(
 }
 
 /// Returns the watches between two positions that began without a version and were accepted: a loop starts with one as
-/// with a list ("Get State and Start at Any", API concepts).
+/// with a list ("Get State and Start at Any", API concepts), even if it ends with an ERROR.
 fn starts_without_list<'t, 'a>(
     trace: &'t Trace<'a>,
     after: u64,
@@ -286,7 +286,6 @@ fn starts_without_list<'t, 'a>(
             && start.verb == Verb::Watch
             && start.pinned().is_none()
             && start.status() == Some(200)
-            && start.expired().is_none()
     })
 }
 
