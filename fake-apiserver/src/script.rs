@@ -187,10 +187,11 @@ impl Script {
         }
     }
 
-    /// Whether an armed step waits for reports.
-    pub fn awaits_report(&self) -> bool {
-        self.candidates()
-            .any(|step| matches!(self.scenario.steps[step].when, Trigger::Emitted(_)))
+    /// Whether the armed step or a later one waits for reports.
+    pub fn will_await_report(&self) -> bool {
+        let armed = self.armed().unwrap_or(self.scenario.steps.len());
+        let mut steps = self.scenario.steps[armed..].iter();
+        steps.any(|step| matches!(step.when, Trigger::Emitted(_)))
     }
 
     /// Whether an armed step waits for the client's cache.

@@ -180,7 +180,7 @@ fn reports_are_counted_from_when_the_step_is_armed() {
 #[test]
 fn what_is_only_assumed_to_be_reported_is_given_time() {
     let mut script = script(vec![emitted(EmittedKind::Apply, "a", 1)]);
-    assert!(script.awaits_report());
+    assert!(script.will_await_report());
     script.on_assumed_report(Duration::from_secs(1), &apply("b"), &NoNames);
     assert_eq!(script.poll_timeout(None), None);
     script.on_assumed_report(Duration::from_secs(1), &apply("a"), &NoNames);
@@ -265,7 +265,7 @@ fn an_optional_step_is_skipped_by_time_and_by_reports() {
     assert_eq!(it.poll(Duration::from_millis(39), false, None), None);
     assert_eq!(it.poll(Duration::from_millis(40), false, None), Some(1));
     let mut it = maybe_page_two(emitted(EmittedKind::Apply, "a", 2));
-    assert!(it.awaits_report());
+    assert!(it.will_await_report());
     for due in [None, Some(1)] {
         it.on_report(Duration::ZERO, &apply("a"), &NoNames);
         assert_eq!(it.poll(Duration::ZERO, false, None), due);

@@ -9,10 +9,10 @@ use std::time::Duration;
 use scenario::matching::Read;
 use scenario::{Awaited, ClientView, SharedScenario};
 use trace::fault::Ending;
-use trace::record::{Frame, FrameType, Record, RunEnd, StreamId, Verb, What};
+use trace::record::{Frame, FrameType, Record, RunEnd, StreamId, What};
 use trace::report::{Report, Version};
 
-use super::assumed::{is_marker, reports};
+use super::assumed::{Assumed, is_marker};
 use super::goal::{Goal, Limits};
 use super::names::{Binding, Bindings, OfReports, OfRequests, START, binding_of};
 use crate::apiserver::{Asked, Observer};
@@ -47,8 +47,7 @@ pub(super) struct Run {
     troubled: BTreeSet<StreamId>,
     /// Names of steps that were met by requests, to be bound to the responses.
     to_name: BTreeMap<StreamId, String>,
-    /// Streaming lists past their initial events.
-    marked: BTreeSet<StreamId>,
+    assumed: Assumed,
     requests: u64,
     /// Number of the next record to observe.
     next_record: u64,
@@ -67,7 +66,7 @@ impl Run {
             troubled: BTreeSet::new(),
             scenario,
             to_name: BTreeMap::new(),
-            marked: BTreeSet::new(),
+            assumed: Assumed::default(),
             requests: 0,
             next_record: 0,
         }
@@ -134,9 +133,12 @@ impl Run {
             if let Some(stream) = troubled_by(what) {
                 self.troubled.insert(stream);
             }
+            if let What::Restored { to } = what {
+                self.assumed.on_restore(*to);
+            }
             if let What::End { stream, how, .. } = what {
                 self.to_name.remove(stream);
-                self.marked.remove(stream);
+                self.assumed.on_end(*stream);
                 // The reader of a stalled stream does not know of its end.
                 if *how != Ending::Stall {
                     self.troubled.remove(stream);
@@ -317,35 +319,15 @@ impl Run {
         is_new.then(|| self.bind(START, version.to_owned()))
     }
 
-    /// Derives reports from sent records, if the client sends none and a step waits for one.
+    /// Derives reports from sent records, if the client sends none.
     fn assume_reports(&mut self, now: Duration, stream: StreamId, asked: &Asked, records: &[Record]) {
-        if self.goal.hears_reports() {
+        let is_needed = !self.goal.hears_reports() && self.script.will_await_report();
+        if !is_needed || !self.is_of_loop(stream) {
             return;
         }
-        let awaited = self.is_of_loop(stream) && self.script.awaits_report();
-        // Events of a streaming list before its end marker are the list.
-        let mut listing = asked.verb == Verb::WatchList && !self.marked.contains(&stream);
-        // What is sent with the head of a watch without a version is the state that it starts with.
-        let is_accepted = |record: &Record| matches!(record.what, What::Head { status: 200, .. });
-        let starts = read_of(asked).is_start_without_list() && records.iter().any(is_accepted);
-        listing |= starts;
         let names = OfReports(&self.names, &self.view);
-        for record in records {
-            if let What::Frame { frame, .. } = &record.what
-                && is_marker(&frame.kind)
-            {
-                self.marked.insert(stream);
-            }
-            if !awaited {
-                continue;
-            }
-            for report in reports(&record.what, listing) {
-                listing &= report != Report::InitDone;
-                self.script.on_assumed_report(now, &report, &names);
-            }
-        }
-        if starts && awaited {
-            self.script.on_assumed_report(now, &Report::InitDone, &names);
+        for report in self.assumed.after(stream, read_of(asked), records) {
+            self.script.on_assumed_report(now, &report, &names);
         }
     }
 }
