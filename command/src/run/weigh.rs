@@ -153,6 +153,17 @@ pub(super) fn proven(
             )
         }
         (
+            Outcome::Mismatch | Outcome::Stuck,
+            Effects {
+                foreign: Some(step), ..
+            },
+        ) => format!(
+            "step {} (line {}) sends the JSON of an object as the file has it, and the command asked for another representation: {}",
+            step + 1,
+            line(step),
+            verdict.message()
+        ),
+        (
             Outcome::Pass,
             Effects {
                 lied: false,

@@ -6,7 +6,11 @@
 use ::trace::fault::Ending;
 use ::trace::record::{FrameType, Record, Side, StreamId, What};
 use scenario::matching::Read;
-use scenario::{Action, ClientView, RuleAction, Scenario, StoreAction, Trigger};
+use scenario::{
+    Action, ClientMode, ClientView, Reply, ReplyBody, RuleAction, Scenario, SentObject, ShapeAction,
+    StoreAction, StreamAction, Trigger,
+};
+use serde_json::Value;
 
 /// Effect of a script's faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,6 +21,9 @@ pub struct Effects {
     pub idle: Option<(usize, &'static str)>,
     /// The loop under test starts by watches without a version, and never lists: a step that waits for a LIST is never met.
     pub never_lists: bool,
+    /// The first step that sent an object as the file has it to a loop that asked for another representation: what such an
+    /// object does to the client is no mistake of the client.
+    pub foreign: Option<usize>,
 }
 
 impl Effects {
@@ -36,6 +43,13 @@ impl Effects {
             };
             let by_request = matches!(met.when, Trigger::Request(_));
             let stream = concerned(&records[..index], by_request, &view);
+            if effects.foreign.is_none()
+                && scenario.client.mode == ClientMode::Watcher
+                && met.actions.iter().any(sends_written_object)
+                && stream.is_some_and(|stream| !reads_json(&records[..index], stream))
+            {
+                effects.foreign = Some(*step);
+            }
             for action in met.actions.iter().filter(|action| is_lie(action)) {
                 if shows(action, &records[index..], stream) {
                     effects.lied = true;
@@ -65,6 +79,40 @@ fn is_lie(action: &Action) -> bool {
         },
         Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => true,
     }
+}
+
+/// Returns whether an action sends an object as JSON of its kind, which the file has.
+fn sends_written_object(action: &Action) -> bool {
+    match action {
+        Action::Stream(StreamAction::Send(frames)) => frames.iter().any(|frame| {
+            let event = serde_json::from_slice::<Value>(&frame.bytes);
+            event.is_ok_and(|event| event.get("object").is_some() && event["object"]["kind"] != "Status")
+        }),
+        Action::Stream(StreamAction::SendEvent { object, .. }) => matches!(object, SentObject::Given(_)),
+        Action::Shape(ShapeAction::Reply(Reply {
+            body: ReplyBody::Json(body),
+            ..
+        })) => body.get("items").is_some(),
+        Action::Stream(_) | Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Refuse(_) => {
+            false
+        }
+    }
+}
+
+/// Returns whether a request prefers the JSON of the kind itself: no Table, no metadata alone, no protobuf.
+fn reads_json(records: &[Record], stream: StreamId) -> bool {
+    let accept = records.iter().rev().find_map(|record| {
+        let What::Request {
+            stream: of, accept, ..
+        } = &record.what
+        else {
+            return None;
+        };
+        (*of == stream).then(|| accept.as_deref().unwrap_or_default())
+    });
+    let accept = accept.unwrap_or_default();
+    let first = accept.split(',').next().unwrap_or_default();
+    !first.contains("protobuf") && !first.split(';').any(|part| part.trim().starts_with("as="))
 }
 
 /// Returns the response that a step's actions act on: that of the request that met it, otherwise that of the newest
@@ -148,7 +196,7 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
 mod tests {
     use ::trace::fault::Cut;
     use rstest::rstest;
-    use scenario::{Place, RequestKind, RequestTrigger, Step, StreamAction, Times};
+    use scenario::{Place, RequestKind, RequestTrigger, Step, Times};
 
     use super::*;
     use crate::trace::sample::{Sample, scenario};
@@ -181,19 +229,8 @@ mod tests {
     #[case::sent(Action::Stream(StreamAction::End(Ending::Eof)), nothing, None)]
     fn a_lie_shows(#[case] lie: Action, #[case] then: fn(&mut Sample), #[case] idle: Option<&str>) {
         let mut scenario = scenario();
-        scenario.steps.push(Step {
-            at: Place { line: 5, column: 3 },
-            name: None,
-            optional: false,
-            when: Trigger::Request(RequestTrigger {
-                kind: RequestKind::List,
-                nth: Some(1),
-                query: Vec::new(),
-            }),
-            times: Times::Count(1),
-            actions: vec![lie],
-            within_ms: None,
-        });
+        let step = met_by_a_request(RequestKind::List, lie);
+        scenario.steps.push(step);
         let mut s = Sample::new();
         s.list(&[]);
         s.push(What::Step {
@@ -204,5 +241,71 @@ mod tests {
         let effects = Effects::of(&scenario, &s.complete());
         assert_eq!(effects.idle.map(|(_, word)| word), idle);
         assert_eq!(effects.lied, idle.is_none());
+    }
+
+    fn met_by_a_request(kind: RequestKind, action: Action) -> Step {
+        Step {
+            at: Place { line: 5, column: 3 },
+            name: None,
+            optional: false,
+            when: Trigger::Request(RequestTrigger {
+                kind,
+                nth: Some(1),
+                query: Vec::new(),
+            }),
+            times: Times::Count(1),
+            actions: vec![action],
+            within_ms: None,
+        }
+    }
+
+    fn raw(text: &str) -> Action {
+        Action::Stream(StreamAction::Send(vec![scenario::RawFrame {
+            bytes: text.into(),
+            newline: true,
+        }]))
+    }
+
+    fn given() -> Action {
+        Action::Stream(StreamAction::SendEvent {
+            kind: "MODIFIED".to_owned(),
+            object: SentObject::Given(serde_json::json!({"metadata": {"name": "a"}})),
+            resource_version: None,
+        })
+    }
+
+    const EVENT: &str = r#"{"type":"MODIFIED","object":{"kind":"ConfigMap","metadata":{"name":"a"}}}"#;
+    const STATUS: &str = r#"{"type":"ERROR","object":{"kind":"Status","code":410}}"#;
+    const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
+
+    #[rstest]
+    #[case::json(raw(EVENT), None, false)]
+    #[case::plain(raw(EVENT), Some("application/json, */*"), false)]
+    #[case::metadata(raw(EVENT), Some(METADATA), true)]
+    #[case::protobuf(raw(EVENT), Some(PROTOBUF), true)]
+    #[case::written(given(), Some(METADATA), true)]
+    #[case::status(raw(STATUS), Some(METADATA), false)]
+    #[case::garbage(raw("\u{feff}{"), Some(METADATA), false)]
+    fn an_object_of_the_file_is_foreign_to_another_representation(
+        #[case] action: Action,
+        #[case] accept: Option<&str>,
+        #[case] is_foreign: bool,
+    ) {
+        let mut scenario = scenario();
+        scenario.steps.push(met_by_a_request(RequestKind::Watch, action));
+        let mut s = Sample::new();
+        s.list(&[]).page("10", "", &[("a", "5")]).eof().watch("10");
+        s.push(What::Step {
+            step: 0,
+            how: String::new(),
+        });
+        let mut records = s.complete();
+        for record in &mut records {
+            if let What::Request { accept: of, .. } = &mut record.what {
+                *of = accept.map(str::to_owned);
+            }
+        }
+        assert_eq!(Effects::of(&scenario, &records).foreign, is_foreign.then_some(0));
     }
 }
