@@ -46,7 +46,8 @@ impl Child {
         Self::spawned(command, program)
     }
 
-    fn spawned(mut command: Command, program: &Path) -> io::Result<Self> {
+    /// Starts a command that runs `program`.
+    pub(crate) fn spawned(mut command: Command, program: &Path) -> io::Result<Self> {
         // Logging is not part of the measurement.
         let stderr = if std::env::var_os("BENCH_STDERR").is_some() {
             Stdio::inherit()
@@ -81,6 +82,11 @@ impl Child {
                 Err(error)
             }
         }
+    }
+
+    /// Number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     pub(crate) fn memory(&self) -> io::Result<Memory> {

@@ -136,16 +136,16 @@ impl Answer {
 
 /// Formats a request, with a JSON body if there is one.
 pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
+    request_of_type(method, path, "application/json", body)
+}
+
+/// Formats a request with a body of this type, if there is one.
+pub(crate) fn request_of_type(method: &str, path: &str, kind: &str, body: &[u8]) -> Vec<u8> {
     let mut request =
         format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n").into_bytes();
     if !body.is_empty() {
-        request.extend_from_slice(
-            format!(
-                "Content-Type: application/json\r\nContent-Length: {}\r\n",
-                body.len()
-            )
-            .as_bytes(),
-        );
+        let head = format!("Content-Type: {kind}\r\nContent-Length: {}\r\n", body.len());
+        request.extend_from_slice(head.as_bytes());
     }
     request.extend_from_slice(b"\r\n");
     request.extend_from_slice(body);

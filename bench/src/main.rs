@@ -1,14 +1,16 @@
-//! `cargo xtask bench server` and `cargo xtask soak`: measures the served fake as a separate process, compared with
-//! baselines and peers in the same run.
+//! `cargo xtask bench server`, `cargo xtask bench instructions` and `cargo xtask soak`: measures the served fake as a separate
+//! process, compared with baselines and peers in the same run, or counts its instructions.
 //!
-//! Only ratios within one run are meaningful; absolute numbers depend on the machine.
+//! Of times only ratios within one run are meaningful; absolute numbers depend on the machine.
 
 mod child;
 mod dechunk;
 mod fixture;
 mod floor;
 mod http;
+mod instructions;
 mod load;
+mod play;
 mod rows;
 mod soak;
 mod swarm;
@@ -35,6 +37,11 @@ struct Arguments {
 enum What {
     /// Measure a served fake and print the table of rows
     Server(Server),
+    /// Count the instructions of single operations and compare them with the committed counts
+    Instructions(instructions::Instructions),
+    /// Play a scenario in the simulation and judge it
+    #[command(hide = true)]
+    Play(play::Play),
     /// Run a load on a served fake and check that its memory stays flat
     Soak(soak::Soak),
     /// Run a baseline server until killed
@@ -79,6 +86,8 @@ enum Floor {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().what {
         What::Server(server) => measure(&server),
+        What::Instructions(instructions) => instructions::run(&instructions),
+        What::Play(play) => play::run(&play).map(|()| ExitCode::SUCCESS),
         What::Soak(soak) => soak::run(&soak),
         What::Floor { which: Floor::Writer } => floor::writer::serve().map(|()| ExitCode::SUCCESS),
         What::Floor { which: Floor::Bare } => floor::bare::serve().map(|()| ExitCode::SUCCESS),

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -12,6 +13,8 @@ use fake_apiserver::net::{Credentials, Edge, Listening, ServeError, ServeOptions
 use fake_apiserver::record::{Record, Replica};
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt as _, StreamExt as _};
 
 use crate::control::{About, Control};
 use crate::judging::Judge;
@@ -220,14 +223,15 @@ impl Running {
         let (stopping, _) = tokio::sync::watch::channel(false);
         let replicas = std::mem::take(&mut self.listeners);
         let control = self.control.take();
-        let serving = futures::future::join_all(replicas.into_iter().map(|(replica, listener)| {
+        let serving = replicas.into_iter().map(|(replica, listener)| {
             let mut stopped = stopping.subscribe();
             let stop = async move {
                 // An error means that the sender was dropped, which is a stop too.
                 let _ = stopped.wait_for(|stopped| *stopped).await;
             };
             listener.serve(edge.at(replica), stop)
-        }));
+        });
+        let serving = futures::future::join_all(serving);
         let steering = async {
             match control {
                 Some(control) => control.serve(edge.clone(), about, judge).await,
@@ -240,14 +244,20 @@ impl Running {
             let _ = stopping.send(true);
             std::future::pending::<()>().await;
         };
+        let others: [Pin<Box<dyn Future<Output = ()> + '_>>; 5] = [
+            Box::pin(serving.map(drop)),
+            Box::pin(self.edge.keep_time()),
+            Box::pin(steering),
+            Box::pin(stop),
+            Box::pin(self.edge.broken()),
+        ];
+        // Every request wakes this task, to read its records. The set polls only those of the others that were woken.
+        let mut others = FuturesUnordered::from_iter(others);
         tokio::select! {
-            _ = serving => {}
-            () = self.edge.keep_time() => {}
-            () = steering => {}
-            () = stop => {}
-            () = self.edge.broken() => {}
+            _ = others.next() => {}
             () = follow_records(&self.edge, &mut next_seq, &mut on_records) => {}
         }
+        drop(others);
         while read_new_records(&self.edge, &mut next_seq, &mut on_records) {}
     }
 }
@@ -317,7 +327,11 @@ pub(crate) fn serving(settings: &ServerSettings, tls: bool) -> ServeOptions {
 }
 
 /// Passes on every record. Does not return.
+#[expect(clippy::disallowed_methods, reason = "the edge waits")]
 async fn follow_records(edge: &Edge, next_seq: &mut u64, on_records: &mut impl FnMut(Duration, &[Record])) {
+    // Moved only when it fires: requests come more often than silence, and need no timer each.
+    let mut silence = pin!(tokio::time::sleep(SILENCE));
+    let mut heard = edge.elapsed();
     loop {
         let stirred = edge.stirred();
         loop {
@@ -325,12 +339,23 @@ async fn follow_records(edge: &Edge, next_seq: &mut u64, on_records: &mut impl F
             if !read_new_records(edge, next_seq, on_records) {
                 break;
             }
+            heard = edge.elapsed();
             // Long histories must not block other tasks.
             tokio::task::yield_now().await;
         }
-        if tokio::time::timeout(SILENCE, stirred).await.is_err() {
-            // Open responses can prove something at the end.
-            on_records(edge.elapsed(), &[]);
+        tokio::select! {
+            biased;
+            () = stirred => {}
+            () = silence.as_mut() => {
+                let silent = edge.elapsed().saturating_sub(heard);
+                if silent >= SILENCE {
+                    // Open responses can prove something at the end.
+                    on_records(edge.elapsed(), &[]);
+                }
+                let rest = SILENCE.saturating_sub(silent);
+                let wait = if rest.is_zero() { SILENCE } else { rest };
+                silence.as_mut().reset(tokio::time::Instant::now() + wait);
+            }
         }
     }
 }

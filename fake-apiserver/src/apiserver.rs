@@ -120,7 +120,7 @@ impl Asked {
 
     /// User-Agent header.
     pub(crate) fn user_agent(&self) -> Option<String> {
-        header(&self.request, "user-agent")
+        header(&self.request, http::header::USER_AGENT)
     }
 }
 
@@ -163,6 +163,8 @@ pub(crate) struct ApiServer {
     users: BTreeMap<ConnId, User>,
     /// Automatic compaction; `None` for scenarios.
     compaction: Option<Compaction>,
+    /// Bytes written when the memory of history and events was last measured.
+    measured_at: u64,
     /// Calls of webhooks that were begun, and those without an outcome.
     calls: u64,
     calling: BTreeMap<CallId, Calling>,
@@ -197,6 +199,7 @@ impl ApiServer {
             issuer: Issuer::from_seed(seed),
             users: BTreeMap::new(),
             compaction: None,
+            measured_at: 0,
             calls: 0,
             calling: BTreeMap::new(),
             chance: seed ^ 0x9E37_79B9_7F4A_7C15,
@@ -333,8 +336,8 @@ impl ApiServer {
                 method: request.method.to_string(),
                 path: clipped(&request.path),
                 query: clipped_query(query),
-                accept: header(&request, "accept"),
-                user_agent: header(&request, "user-agent"),
+                accept: header(&request, http::header::ACCEPT),
+                user_agent: header(&request, http::header::USER_AGENT),
                 replica: self.replica_of(conn),
                 violations: api::violations(
                     &request.method,
@@ -494,7 +497,7 @@ impl ApiServer {
     }
 }
 
-fn header(request: &HttpRequest, name: &str) -> Option<String> {
+fn header(request: &HttpRequest, name: http::HeaderName) -> Option<String> {
     request
         .headers
         .get(name)

@@ -508,7 +508,7 @@ impl State {
         };
         let (answers, deliveries, held) = (&mut self.answers, &mut self.deliveries, &mut self.held);
         let flows = &self.flows;
-        let during = description(&input);
+        let during = Occasion::of(&input);
         let handled = catch_unwind(AssertUnwindSafe(|| {
             core.handle(now, input);
             while let Some(mut output) = core.poll_output() {
@@ -535,7 +535,7 @@ impl State {
                 self.refused_until = refused_until;
                 self.cut_readers();
             }
-            Err(panic) => self.broke(&during, &*panic),
+            Err(panic) => self.broke(&during.words(), &*panic),
         }
     }
 
@@ -564,23 +564,36 @@ impl State {
     }
 }
 
-/// Describes an input for an error: method and path of a request, without its content.
-fn description(input: &Input) -> String {
-    match input {
-        Input::Request { request, .. } => {
-            format!("it was asked {} {}", request.method, request.path.escape_debug())
+/// What the server was doing when it panicked. Made for every input, so that it formats nothing.
+enum Occasion {
+    /// Method and path of a request, without its content.
+    Request(http::Method, String),
+    Other(&'static str),
+}
+
+impl Occasion {
+    fn of(input: &Input) -> Self {
+        Self::Other(match input {
+            Input::Request { request, .. } => {
+                return Self::Request(request.method.clone(), request.path.clone());
+            }
+            Input::Connected { .. } | Input::Disconnected { .. } | Input::Authenticated { .. } => {
+                "a connection came or went"
+            }
+            Input::Flushed(_) | Input::Abandoned(_) | Input::CutOff(_) => "an answer left",
+            Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) => "the client reported",
+            Input::ClientExited { .. } | Input::ClientRestarted(_) => "the client exited or was restarted",
+            Input::Control(_) => "it was steered",
+            Input::HookAnswered { .. } => "a webhook answered",
+            Input::Tick => "time passed",
+        })
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Request(method, path) => format!("it was asked {method} {}", path.escape_debug()),
+            Self::Other(words) => (*words).to_owned(),
         }
-        Input::Connected { .. } | Input::Disconnected { .. } | Input::Authenticated { .. } => {
-            "a connection came or went".to_owned()
-        }
-        Input::Flushed(_) | Input::Abandoned(_) | Input::CutOff(_) => "an answer left".to_owned(),
-        Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) => "the client reported".to_owned(),
-        Input::ClientExited { .. } | Input::ClientRestarted(_) => {
-            "the client exited or was restarted".to_owned()
-        }
-        Input::Control(_) => "it was steered".to_owned(),
-        Input::HookAnswered { .. } => "a webhook answered".to_owned(),
-        Input::Tick => "time passed".to_owned(),
     }
 }
 

@@ -144,11 +144,12 @@ pub(super) fn proven(
         (
             Outcome::Stuck,
             Effects {
-                never_lists: true, ..
+                starts_without_list: true,
+                ..
             },
         ) => {
             format!(
-                "the command starts by a WATCH without resourceVersion and never lists: {}",
+                "the command started by a WATCH without resourceVersion instead of a LIST: {}",
                 verdict.message()
             )
         }

@@ -28,10 +28,44 @@ pub struct ResourcePath<'p> {
     pub continues: bool,
 }
 
+/// The first segments of a path. Every request is parsed more than once, so that this allocates nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Segments<'p> {
+    all: [&'p str; SEGMENTS_MAX],
+    count: usize,
+}
+
+/// Number of segments that decide about a path: group (3), verb (1), namespace (2), resource, name, subresource, and one more.
+const SEGMENTS_MAX: usize = 10;
+
+impl<'p> Segments<'p> {
+    /// Splits a path at each `/`. Of a longer path the first ten segments are kept.
+    pub fn of(path: &'p str) -> Self {
+        let (mut all, mut count, mut start) = ([""; SEGMENTS_MAX], 0, 0);
+        let slashes = path.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
+        let ends = slashes.map(|(at, _)| at).chain([path.len()]);
+        for (end, slot) in ends.zip(&mut all) {
+            *slot = &path[start..end];
+            (start, count) = (end + 1, count + 1);
+        }
+        Self { all, count }
+    }
+
+    /// Returns whether the path has no further segment.
+    pub fn is_whole(&self, path: &str) -> bool {
+        self.count < SEGMENTS_MAX || path.bytes().filter(|byte| *byte == b'/').count() < SEGMENTS_MAX
+    }
+
+    /// Returns the segments, in order.
+    pub fn as_slice(&self) -> &[&'p str] {
+        &self.all[..self.count]
+    }
+}
+
 impl<'p> ResourcePath<'p> {
     /// Parses a percent-decoded path; `None` if it is not the path of a resource.
     pub fn read(decoded: &'p str) -> Option<Self> {
-        let segments: Vec<&str> = decoded.trim_matches('/').split('/').collect();
+        let segments = Segments::of(decoded.trim_matches('/'));
         let (grouped, group, version, below) = match segments.as_slice() {
             ["api", version, below @ ..] => (false, "", *version, below),
             ["apis", group, version, below @ ..] => (true, *group, *version, below),
@@ -75,6 +109,10 @@ impl<'p> ResourcePath<'p> {
 
 /// Percent-decodes a path or a part of it. Invalid escapes are left unchanged.
 pub fn decoded_path(path: &str) -> Cow<'_, str> {
+    // Most paths have no escape, and are text already.
+    if !path.as_bytes().contains(&b'%') {
+        return Cow::Borrowed(path);
+    }
     percent_decode_str(path).decode_utf8_lossy()
 }
 

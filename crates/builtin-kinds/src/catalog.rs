@@ -82,40 +82,52 @@ pub struct Group<'a> {
 #[derive(Debug, Clone)]
 pub struct Catalog {
     kinds: Vec<KindRef>,
+    /// Their places by plural: each request searches several times.
+    by_plural: Vec<u32>,
 }
 
 impl Catalog {
     /// Returns the kinds of a stock apiserver of this minor version.
     pub fn builtin(version: Version) -> Self {
-        Self {
-            kinds: builtin::rows()
-                .filter(|kind| kind.since <= version)
-                .map(KindRef::from)
-                .collect(),
-        }
+        let kinds = builtin::rows().filter(|kind| kind.since <= version);
+        Self::new(kinds.map(KindRef::from).collect())
+    }
+
+    fn new(kinds: Vec<KindRef>) -> Self {
+        let mut by_plural: Vec<u32> = (0..).take(kinds.len()).collect();
+        by_plural.sort_by_key(|place| &kinds[*place as usize].plural);
+        Self { kinds, by_plural }
+    }
+
+    /// Returns the kinds of this plural, in the order of all.
+    fn of_plural(&self, plural: &str) -> impl Iterator<Item = &KindRef> {
+        let kind = |place: &u32| &self.kinds[*place as usize];
+        let first = self
+            .by_plural
+            .partition_point(|place| *kind(place).plural < *plural);
+        let rest = self.by_plural[first..].iter().map(kind);
+        rest.take_while(move |kind| kind.plural == plural)
     }
 
     /// Returns the kinds in scenarios: the same, and `widgets.probe.example.com`, which need no definition there.
     pub fn of_scenarios(version: Version) -> Self {
-        let mut catalog = Self::builtin(version);
-        catalog.kinds.push((&builtin::WIDGET).into());
-        catalog
+        let mut kinds = Self::builtin(version).kinds;
+        kinds.push((&builtin::WIDGET).into());
+        Self::new(kinds)
     }
 
     /// Returns the kind of this group and plural, in the stored version.
     pub fn find(&self, group: &str, plural: &str) -> Option<&KindRef> {
-        // The plural first, here and below: few rows share it, and each request searches several times.
-        let mut kinds = self.kinds.iter();
-        kinds.find(|kind| {
+        self.of_plural(plural).find(|kind| {
             let shows = kind.shows.as_ref();
-            kind.plural == plural && kind.group == group && shows.is_none_or(|(of, _)| of != group)
+            kind.group == group && shows.is_none_or(|(of, _)| of != group)
         })
     }
 
     /// Returns the kind of this group, version and plural.
     pub fn find_version(&self, group: &str, version: &str, plural: &str) -> Option<&KindRef> {
-        let mut kinds = self.kinds.iter();
-        kinds.find(|kind| kind.plural == plural && kind.group == group && kind.version == version)
+        let mut kinds = self.of_plural(plural);
+        kinds.find(|kind| kind.group == group && kind.version == version)
     }
 
     /// Returns the kind by `apiVersion` and `kind` of an object.
@@ -184,12 +196,14 @@ impl Catalog {
     /// A row that is equal to one that was served does not replace it, so that it keeps the rules that were compiled.
     pub fn define(&mut self, group: &str, plural: &str, versions: &[KindRef]) {
         let defined = |kind: &mut KindRef| kind.custom && kind.group == group && kind.plural == plural;
-        let before: Vec<KindRef> = self.kinds.extract_if(.., defined).collect();
+        let mut kinds = std::mem::take(&mut self.kinds);
+        let before: Vec<KindRef> = kinds.extract_if(.., defined).collect();
         let served = versions.iter().map(|version| {
             let same = before.iter().find(|kind| *kind == version);
             same.unwrap_or(version).clone()
         });
-        self.kinds.extend(served);
+        kinds.extend(served);
+        *self = Self::new(kinds);
     }
 }
 

@@ -19,8 +19,8 @@ pub struct Effects {
     pub lied: bool,
     /// The first fault without visible effect: index of its step, and the action's word.
     pub idle: Option<(usize, &'static str)>,
-    /// The loop under test starts by watches without a version, and never lists: a step that waits for a LIST is never met.
-    pub never_lists: bool,
+    /// The loop under test last started by a watch without a version: a step that waits for a LIST may never be met.
+    pub starts_without_list: bool,
     /// The first step that sent an object as the file has it to a loop that asked for another representation: what such an
     /// object does to the client is no mistake of the client.
     pub foreign: Option<usize>,
@@ -31,7 +31,7 @@ impl Effects {
     pub fn of(scenario: &Scenario, records: &[Record]) -> Self {
         let view = ClientView::after(scenario, records);
         let mut effects = Self {
-            never_lists: never_lists(records, &view),
+            starts_without_list: starts_without_list(records, &view),
             ..Self::default()
         };
         for (index, record) in records.iter().enumerate() {
@@ -92,7 +92,7 @@ fn sends_written_object(action: &Action) -> bool {
         Action::Shape(ShapeAction::Reply(Reply {
             body: ReplyBody::Json(body),
             ..
-        })) => body.get("items").is_some(),
+        })) => body.get("kind").is_some_and(|kind| kind != "Status"),
         Action::Stream(_) | Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Refuse(_) => {
             false
         }
@@ -124,12 +124,10 @@ fn concerned(before: &[Record], by_request: bool, view: &ClientView) -> Option<S
         .map(|(stream, _)| stream)
 }
 
-fn never_lists(records: &[Record], view: &ClientView) -> bool {
-    let mut starts = records
-        .iter()
-        .filter_map(|record| read_of(record, view))
-        .filter(|(_, read)| read.is_start());
-    starts.clone().next().is_some() && starts.all(|(_, read)| read.is_start_without_list())
+fn starts_without_list(records: &[Record], view: &ClientView) -> bool {
+    let mut reads = records.iter().rev().filter_map(|record| read_of(record, view));
+    let last = reads.find(|(_, read)| read.is_start());
+    last.is_some_and(|(_, read)| read.is_start_without_list())
 }
 
 /// Returns a list or watch of the loop under test.

@@ -2,6 +2,7 @@
 //!
 //! Depends on records only, not on a scenario, so that an old trace can be judged again by newer checks.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Duration;
 
@@ -333,6 +334,17 @@ impl<'a> Trace<'a> {
             until: Some(until),
             ..index::build(records)
         }
+    }
+
+    /// Sets the store's revision at requests of records without the writes, by their positions.
+    #[must_use]
+    pub fn began_at(mut self, revisions: &BTreeMap<u64, u64>) -> Self {
+        for exchange in &mut self.exchanges {
+            if let Some(revision) = revisions.get(&exchange.asked.seq) {
+                exchange.revision = Some(*revision);
+            }
+        }
+        self
     }
 
     /// Returns the records, in order.

@@ -51,6 +51,7 @@ use clients::{Clients, OTHERS};
 pub use fit::{Needs, SETTINGS, configured, grants, is_set, is_shown_by_requests, needs, takes};
 use ledger::{CLOSING, Ledger};
 use position::Position;
+use scenario::matching::Read;
 use scenario::{ClientMode, Named, Scenario, ServerSettings};
 pub use verdict::{ClientVerdict, Violation, WireVerdict};
 use window::{RECORD_BYTES, Subject, Window};
@@ -339,6 +340,15 @@ impl WireJudge {
         let Some(mut there) = self.readers.remove(&id) else {
             return;
         };
+        let read = Read {
+            verb: asked.verb,
+            query: asked.query,
+        };
+        if let Some(revision) = asked.revision.and_then(position::Version::number)
+            && read.is_start_without_list()
+        {
+            there.window.begin(record.seq, revision);
+        }
         let stored = self.stored.as_ref().filter(|_| !there.ledger.has_snapshot());
         there.ledger.ask(
             asked,

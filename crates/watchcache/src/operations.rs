@@ -79,6 +79,12 @@ impl<O: Object, K> Storage<O, K> {
         }
     }
 
+    /// Returns the approximate memory of all events so far, in bytes, dropped ones included. It only grows: the other sums
+    /// here visit every resource, and are due only when this has grown.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
+    }
+
     /// Returns the approximate memory that dropping all history would free, in bytes.
     pub fn history_bytes(&self) -> usize {
         let of = |resource: &Resource<O, K>| {

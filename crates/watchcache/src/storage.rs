@@ -60,6 +60,8 @@ impl Replica {
 pub struct Storage<O, K = ()> {
     pub(crate) version: Version,
     pub(crate) revision: u64,
+    /// Weight of all events so far, dropped ones included.
+    pub(crate) written_bytes: u64,
     /// Oldest revision that is not compacted.
     pub(crate) compacted: u64,
     pub(crate) bookmark_interval: Duration,
@@ -157,6 +159,7 @@ impl<O: Object, K> Storage<O, K> {
         Self {
             version: settings.version,
             revision: settings.revision,
+            written_bytes: 0,
             compacted: settings.revision,
             bookmark_interval: settings.bookmark_interval.max(Duration::from_millis(1)),
             progress_notify: settings.progress_notify,
@@ -335,6 +338,7 @@ impl<O: Object, K: Default> Storage<O, K> {
     fn commit(&mut self, now: Duration, resource: ResourceId, event: Event<O, K>) {
         let revision = event.revision();
         self.revision = revision;
+        self.written_bytes += event.weight() as u64;
         let progress = self.progress_notify.then_some(revision - 1);
         let resource = self.resource_mut(resource);
         let event = Arc::new(event);

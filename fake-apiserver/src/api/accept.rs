@@ -47,7 +47,7 @@ pub(super) fn form(
     shape: Shape,
     kind: &ApiResource,
 ) -> Result<Representation, Status> {
-    let accept = request.header("accept").unwrap_or_default();
+    let accept = request.header(http::header::ACCEPT).unwrap_or_default();
     if !kind.custom && !is_routed(accept) {
         return Err(Status::unrouted_answer(shape != Shape::Object));
     }
@@ -84,7 +84,7 @@ pub(super) fn no_table() -> Status {
 /// 406 if the representation is that of a list and the response is an object, or the reverse; 400 for an unknown
 /// `includeObject`.
 pub(super) fn fit(request: &HttpRequest, shape: Shape, kind: &ApiResource) -> Result<(), Status> {
-    let chosen = choose(request.header("accept").unwrap_or_default());
+    let chosen = choose(request.header(http::header::ACCEPT).unwrap_or_default());
     match (chosen.and_then(|chosen| chosen.transform), shape) {
         (Some((Transform::Table, _)), _) => included(request).map(|_| ()),
         (Some((Transform::Object, _)), Shape::List) => Err(Status::wrong_form(format!(
@@ -101,7 +101,7 @@ pub(super) fn fit(request: &HttpRequest, shape: Shape, kind: &ApiResource) -> Re
 
 /// Returns the encoding of a response.
 pub(super) fn writing(request: &HttpRequest) -> Writing {
-    let accept = request.header("accept").unwrap_or_default();
+    let accept = request.header(http::header::ACCEPT).unwrap_or_default();
     let chosen = choose(accept);
     match chosen.as_ref().map_or(Writing::Json, |chosen| chosen.writing) {
         Writing::Json if wants_indentation(request, chosen.as_ref()) => Writing::Indented,
@@ -111,7 +111,7 @@ pub(super) fn writing(request: &HttpRequest) -> Writing {
 
 /// Returns the encoding of a Status. It has no other representations, so clauses with a transform are skipped.
 pub(super) fn status_writing(request: &HttpRequest) -> Writing {
-    let accept = request.header("accept").unwrap_or_default();
+    let accept = request.header(http::header::ACCEPT).unwrap_or_default();
     if accept.is_empty() {
         return writing(request);
     }
@@ -197,7 +197,7 @@ fn wants_indentation(request: &HttpRequest, chosen: Option<&Chosen>) -> bool {
         .iter()
         .find(|(name, value)| name == "pretty" && !value.is_empty())
         .map(|(_, value)| matches!(value.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"));
-    let agent = request.header("user-agent").unwrap_or_default();
+    let agent = request.header(http::header::USER_AGENT).unwrap_or_default();
     let by_agent = ["curl", "Wget", "Mozilla/5.0"]
         .iter()
         .any(|name| agent.starts_with(name));

@@ -141,7 +141,7 @@ pub(crate) fn authenticate<'a>(
         return Ok(Cow::Borrowed(user));
     }
     let sent = request
-        .header("authorization")
+        .header(http::header::AUTHORIZATION)
         .and_then(|header| header.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim());

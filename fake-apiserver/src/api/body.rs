@@ -29,7 +29,7 @@ pub(super) enum MediaType {
 
 /// Returns `Content-Type` without its parameters.
 pub(super) fn content_type(request: &HttpRequest) -> Option<String> {
-    let text = request.header("content-type")?;
+    let text = request.header(http::header::CONTENT_TYPE)?;
     let media_type = text.split(';').next().unwrap_or_default().trim();
     Some(media_type.to_ascii_lowercase())
 }

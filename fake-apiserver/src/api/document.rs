@@ -123,7 +123,7 @@ fn routed(request: &HttpRequest, types: &[&str], answer: impl FnOnce() -> Answer
     if request.method != Method::GET {
         return Answer::from(Status::method_not_allowed()).in_the_style_of(request);
     }
-    let accept = request.header("accept").unwrap_or_default();
+    let accept = request.header(http::header::ACCEPT).unwrap_or_default();
     let takes = |clause: &str| {
         let media_type = clause.split(';').next().unwrap_or_default().trim();
         media_type == "*/*" || types.contains(&media_type)

@@ -4,7 +4,7 @@
 //! Source: apiserver `endpoints/request/requestinfo.go`; apiextensions-apiserver `customresource_handler.go`.
 
 use apimachinery::kind::{ApiResource, KindRef};
-use apimachinery::path::{ResourcePath, decoded_path};
+use apimachinery::path::{ResourcePath, Segments, decoded_path};
 use builtin_kinds::catalog::Catalog;
 
 use super::document::{Discovery, Document};
@@ -51,15 +51,16 @@ pub(super) enum Route {
 const NO_NAMESPACE: &str = "Namespace parameter required.";
 pub(super) const NO_NAME: &str = "name must be provided";
 
-/// Capacity: nearly all paths have fewer.
-const SEGMENTS: usize = 8;
-
 /// Returns the target of `path`. Every segment is percent-decoded.
 pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
     let path = decoded_path(path);
-    let mut exact = Vec::with_capacity(SEGMENTS);
-    exact.extend(path.strip_prefix('/').unwrap_or(&path).split('/'));
-    if let Some(document) = Document::named(&exact) {
+    let below = path.strip_prefix('/').unwrap_or(&path);
+    let exact = Segments::of(below);
+    let document = match exact.is_whole(below) {
+        true => Document::named(exact.as_slice()),
+        false => Document::named(&below.split('/').collect::<Vec<_>>()),
+    };
+    if let Some(document) = document {
         return Route::Document(document);
     }
     // A trailing slash is ignored, a second leading one is not.

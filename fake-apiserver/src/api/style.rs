@@ -227,7 +227,7 @@ pub(crate) fn gzip_member(text: &[u8]) -> Bytes {
 
 /// Returns whether the client accepts gzip.
 pub(crate) fn takes_gzip(request: &HttpRequest) -> bool {
-    let accepted = request.header("accept-encoding").unwrap_or_default();
+    let accepted = request.header(http::header::ACCEPT_ENCODING).unwrap_or_default();
     request.method == http::Method::GET
         && accepted
             .split(',')

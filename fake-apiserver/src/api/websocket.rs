@@ -26,7 +26,7 @@ pub fn handshake(request: &HttpRequest) -> Option<(u16, Vec<(String, String)>)> 
         return Some((400, Vec::new()));
     }
     // Browsers always send it, and the check is meant for pages in browsers.
-    if request.header("origin").is_none_or(str::is_empty) {
+    if request.header(http::header::ORIGIN).is_none_or(str::is_empty) {
         return Some((403, Vec::new()));
     }
     let headers = [

@@ -382,7 +382,7 @@ impl Asked<'_> {
             .filter(|manager| !manager.is_empty());
         match manager {
             Some(manager) => manager.to_owned(),
-            None => program(self.request.header("user-agent").unwrap_or_default()),
+            None => program(self.request.header(http::header::USER_AGENT).unwrap_or_default()),
         }
     }
 

@@ -37,12 +37,13 @@ impl Compaction {
     }
 
     /// Returns the revision to compact to at `now`, if a compaction is due. `revision`: the newest one; `history_bytes`: memory
-    /// taken by history.
-    pub(super) fn due(&mut self, now: Duration, revision: u64, history_bytes: usize) -> Option<u64> {
+    /// taken by history; `None`: it was not measured.
+    pub(super) fn due(&mut self, now: Duration, revision: u64, history_bytes: Option<usize>) -> Option<u64> {
         if now >= self.next {
             self.next = now + EVERY;
             return Some(std::mem::replace(&mut self.seen, revision));
         }
+        let history_bytes = history_bytes?;
         if history_bytes > BYTES_MAX {
             return Some(std::mem::replace(&mut self.half, revision));
         }
@@ -71,25 +72,25 @@ mod tests {
     fn every_five_minutes_history_is_forgotten_up_to_five_minutes_ago() {
         let mut compaction = Compaction::new(1);
         let at = Duration::from_secs;
-        assert_eq!(compaction.due(at(299), 50, 0), None);
-        assert_eq!(compaction.due(at(300), 60, 0), Some(1));
-        assert_eq!(compaction.due(at(301), 70, 0), None);
-        assert_eq!(compaction.due(compaction.poll_timeout(), 80, 0), Some(60));
+        assert_eq!(compaction.due(at(299), 50, Some(0)), None);
+        assert_eq!(compaction.due(at(300), 60, Some(0)), Some(1));
+        assert_eq!(compaction.due(at(301), 70, Some(0)), None);
+        assert_eq!(compaction.due(compaction.poll_timeout(), 80, Some(0)), Some(60));
     }
 
     #[test]
     fn the_write_of_a_compaction_is_seen_by_it() {
         let mut compaction = Compaction::new(1);
         let at = Duration::from_secs;
-        assert_eq!(compaction.due(at(300), 60, 0), Some(1));
+        assert_eq!(compaction.due(at(300), 60, Some(0)), Some(1));
         compaction.wrote(60, 61);
-        assert_eq!(compaction.due(at(600), 61, 0), Some(61));
+        assert_eq!(compaction.due(at(600), 61, Some(0)), Some(61));
     }
 
     #[test]
     fn history_that_grows_too_large_is_halved() {
         let mut compaction = Compaction::new(1);
-        let mut due = |revision, bytes| compaction.due(Duration::ZERO, revision, bytes);
+        let mut due = |revision, bytes| compaction.due(Duration::ZERO, revision, Some(bytes));
         assert_eq!(due(10, BYTES_MAX / 2 - 1), None);
         assert_eq!(due(20, BYTES_MAX), None);
         assert_eq!(

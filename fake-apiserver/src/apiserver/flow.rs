@@ -10,7 +10,7 @@ use trace::record::{Record, StreamId, What};
 use super::answer::watch_head;
 use super::exchange::Fate;
 use super::log::Log;
-use super::memory::EVENT_BYTES_MAX;
+use super::memory::{EVENT_BYTES_MAX, GROWTH_BYTES};
 use super::output::Output;
 use super::store::Followed;
 use super::{ApiServer, Asked, Open, Source};
@@ -35,7 +35,13 @@ impl ApiServer {
 
     /// Compacts history that is old or too large. Call after every write.
     pub(super) fn compact_if_due(&mut self, now: Duration) {
-        let (revision, bytes) = (self.model.revision(), self.model.storage().history_bytes());
+        let revision = self.model.revision();
+        let written = self.model.storage().written_bytes();
+        let is_grown = written - self.measured_at >= GROWTH_BYTES;
+        if is_grown {
+            self.measured_at = written;
+        }
+        let bytes = is_grown.then(|| self.model.storage().history_bytes());
         let compaction = self.compaction.as_mut();
         if let Some(to) = compaction.and_then(|compaction| compaction.due(now, revision, bytes)) {
             self.model.storage_mut().compact_store_to(to);
@@ -45,7 +51,7 @@ impl ApiServer {
             }
             self.turned(now, format!("etcd compacted up to {to}"));
         }
-        if self.compaction.is_some() && self.model.storage().event_bytes() > EVENT_BYTES_MAX {
+        if is_grown && self.compaction.is_some() && self.model.storage().event_bytes() > EVENT_BYTES_MAX {
             self.model.storage_mut().evict_events(EVENT_BYTES_MAX / 2);
             self.turned(
                 now,

@@ -16,6 +16,9 @@ pub(super) const HISTORY_BYTES_MAX: usize = 64 * MIB;
 /// Bytes of events in the watch caches.
 pub(super) const EVENT_BYTES_MAX: usize = 64 * MIB;
 
+/// Growth of events in bytes between two measurements of their memory, which visit every resource.
+pub(super) const GROWTH_BYTES: u64 = MIB as u64;
+
 /// Bytes of records in the trace.
 pub(super) const TRACE_BYTES_MAX: usize = 64 * MIB;
 

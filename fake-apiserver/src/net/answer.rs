@@ -8,7 +8,9 @@ use std::task::{Context, Poll, ready};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, DATE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, InvalidHeaderName,
+};
 use http_body::{Body, Frame};
 use hyper::ext::ReasonPhrase;
 use trace::fault::Ending;
@@ -68,7 +70,7 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
     // Plus Content-Length and Date.
     *response.headers_mut() = HeaderMap::with_capacity(headers.len() + 2);
     for (name, value) in headers {
-        match (HeaderName::try_from(&name), HeaderValue::try_from(value)) {
+        match (header_name(&name), HeaderValue::try_from(value)) {
             (Ok(name), Ok(value)) => {
                 response.headers_mut().append(name, value);
             }
@@ -86,6 +88,28 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
         response.headers_mut().insert(DATE, now());
     }
     response
+}
+
+/// Parses the name of a header. Those of nearly every response need no parser.
+fn header_name(name: &str) -> Result<HeaderName, InvalidHeaderName> {
+    static KNOWN: [(&str, HeaderName); 6] = [
+        ("Content-Type", CONTENT_TYPE),
+        ("Cache-Control", CACHE_CONTROL),
+        ("Date", DATE),
+        ("Audit-Id", HeaderName::from_static("audit-id")),
+        (
+            "X-Kubernetes-Pf-Flowschema-Uid",
+            HeaderName::from_static("x-kubernetes-pf-flowschema-uid"),
+        ),
+        (
+            "X-Kubernetes-Pf-Prioritylevel-Uid",
+            HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid"),
+        ),
+    ];
+    match KNOWN.iter().find(|(known, _)| *known == name) {
+        Some((_, known)) => Ok(known.clone()),
+        None => HeaderName::try_from(name),
+    }
 }
 
 impl Body for AnswerBody {

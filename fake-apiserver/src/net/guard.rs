@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN, UPGRADE};
+use http::header::{AsHeaderName, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, ORIGIN, UPGRADE};
 use http::{Method, Version};
 use http_body_util::Full;
 
@@ -119,7 +119,7 @@ struct Visitor<'a> {
 impl Visitor<'_> {
     fn check(&self, method: &Method) -> Result<(), Refusal> {
         // HTTP/1.0 needs no Host, and no browser uses it.
-        if let Some(host) = self.header(HOST.as_str())
+        if let Some(host) = self.header(HOST)
             && !self.is_local(host)
         {
             return Err(Refusal::new(
@@ -135,7 +135,7 @@ impl Visitor<'_> {
             // A page cannot read the response.
             return Ok(());
         }
-        let origin = self.header(ORIGIN.as_str());
+        let origin = self.header(ORIGIN);
         let cross_site = self.header("sec-fetch-site") == Some("cross-site");
         let foreign = origin.is_some_and(|origin| {
             let authority = origin.split_once("://").map(|(_, authority)| authority);
@@ -157,13 +157,13 @@ impl Visitor<'_> {
         Ok(())
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap_or(""))
     }
 
     /// Whether a page can send it without preflight.
     fn is_simple(&self) -> bool {
-        let kind = self.header(CONTENT_TYPE.as_str()).unwrap_or_default();
+        let kind = self.header(CONTENT_TYPE).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         kind.is_empty()
             || SIMPLE_TYPES

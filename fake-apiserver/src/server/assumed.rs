@@ -47,6 +47,10 @@ impl Assumed {
                 self.marked.insert(stream);
             }
             self.arriving = self.arriving.max(newest_in(&record.what));
+            // The state that a watch without a version starts with is ADDED events; what follows another one is new.
+            if starts && let What::Frame { frame, .. } = &record.what {
+                listing &= frame.kind == FrameType::Added;
+            }
             for report in reports(&record.what, listing) {
                 listing &= report != Report::InitDone;
                 self.take(report, &mut assumed);

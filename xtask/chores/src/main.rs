@@ -22,6 +22,7 @@ mod defects;
 mod edition;
 mod fidelity;
 mod fuzz;
+mod instructions;
 mod openapi;
 mod oracle;
 #[path = "../../../command/src/reference.rs"]
@@ -107,6 +108,8 @@ enum Bench {
     Watcher(compared::Arguments),
     /// Measure peak memory and the latency of other clients under attacks.
     Attacks(attacks::Arguments),
+    /// Count the instructions of single operations and compare with the committed counts (needs valgrind).
+    Instructions(instructions::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -135,6 +138,9 @@ fn main() -> ExitCode {
         Chore::Bench {
             what: Bench::Attacks(arguments),
         } => attacks::run(&arguments),
+        Chore::Bench {
+            what: Bench::Instructions(arguments),
+        } => instructions::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Suites(arguments) => suites::run(&arguments),
         Chore::Crowd(arguments) => crowd::run(&arguments),

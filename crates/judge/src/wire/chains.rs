@@ -57,7 +57,7 @@ impl List {
                 .filter(|(name, value)| !value.is_empty() && !left_out.contains(&name.as_str()))
                 .collect();
             parameters.sort_unstable();
-            hash(&format!("{path}{parameters:?}"))
+            hash(&[path, &format!("{parameters:?}")])
         };
         Self {
             parameters: with(&["continue", "resourceVersion", "resourceVersionMatch"]),

@@ -115,13 +115,14 @@ impl Clients {
         let Some(agent) = self.agents.get_mut(name) else {
             return;
         };
-        agent.read_of.insert(named.plural.to_owned());
+        if !agent.read_of.contains(named.plural) {
+            agent.read_of.insert(named.plural.to_owned());
+        }
         if agent.read.len() < OWN_MAX {
-            let key = match named.namespace {
-                "" => named.name.to_owned(),
-                namespace => format!("{namespace}/{}", named.name),
-            };
-            agent.read.insert(object(named.plural, &key));
+            agent.read.insert(match named.namespace {
+                "" => hash(&[named.plural, " ", named.name]),
+                namespace => hash(&[named.plural, " ", namespace, "/", named.name]),
+            });
         }
     }
 
@@ -129,7 +130,7 @@ impl Clients {
     pub(super) fn write(&mut self, write: &StoreWrite) {
         let version = Version::of(&write.object.resource_version);
         self.written
-            .insert(version, object(&write.resource, &write.object.key));
+            .insert(version, hash(&[&write.resource, " ", &write.object.key]));
         if self.written.len() > WRITTEN_MAX {
             self.written.pop_first();
         }
@@ -264,11 +265,7 @@ fn shortened(agent: &str) -> String {
         return agent.to_owned();
     }
     let kept: String = agent.chars().take(NAME_MAX - HASH_DIGITS - 1).collect();
-    format!("{kept}…{:08x}", hash(agent) as u32)
-}
-
-fn object(plural: &str, key: &str) -> u64 {
-    hash(&format!("{plural} {key}"))
+    format!("{kept}…{:08x}", hash(&[agent]) as u32)
 }
 
 /// Returns true for lists and watches.

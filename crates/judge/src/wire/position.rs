@@ -17,8 +17,13 @@ impl Version {
     pub(super) fn of(text: &str) -> Self {
         match text.parse::<u64>() {
             Ok(number) if number & OPAQUE == 0 => Self(number),
-            Ok(_) | Err(_) => Self(hash(text) | OPAQUE),
+            Ok(_) | Err(_) => Self(hash(&[text]) | OPAQUE),
         }
+    }
+
+    /// Returns the number; `None`: it is a hash.
+    pub(super) fn number(self) -> Option<u64> {
+        self.is_number().then_some(self.0)
     }
 
     /// Returns true for a number; larger numbers are later versions.
@@ -115,9 +120,10 @@ impl Position {
     }
 }
 
-/// Hashes with FNV-1a, which is the same in every build.
-pub(super) fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+/// Hashes the parts of a text with FNV-1a, which is the same in every build.
+pub(super) fn hash(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }

@@ -162,6 +162,10 @@ impl Story {
     /// A write with its response.
     fn put(&mut self, agent: &str, conn: u64, key: &str, version: &str) -> &mut Self {
         self.ask(agent, conn, Verb::Other, &[]);
+        self.wrote(key, version).head(200).eof()
+    }
+
+    fn wrote(&mut self, key: &str, version: &str) -> &mut Self {
         self.push(What::Wrote(StoreWrite {
             resource: "pods".to_owned(),
             object: ObjectRef {
@@ -173,8 +177,7 @@ impl Story {
             selected: true,
             by: None,
             content: None,
-        }));
-        self.head(200).eof()
+        }))
     }
 
     fn watch(&mut self, agent: &str, conn: u64, from: &str) -> &mut Self {
@@ -310,6 +313,21 @@ fn two_loops(story: &mut Story) -> &mut Story {
 #[case::found_once(&["k INV-02"], |s: &mut Story| { s.list("k", 1, "10").watch("k", 1, "10").modified(11).eof().watch("k", 1, "10").after(5000).eof(); })]
 fn violations_found_on_the_wire(#[case] expected: &[&str], #[case] tell: fn(&mut Story)) {
     let mut story = Story::new(Loops::Many);
+    tell(&mut story);
+    assert_eq!(story.found, expected);
+}
+
+/// A watch without a version starts with the state, as ADDED events; one of an object that was created since is a change.
+#[rstest]
+#[case::resumes_from_a_new_object(&[], |s: &mut Story| { s.eof().watch("k", 1, "13").after(5000); })]
+#[case::resumes_from_it_after_an_expiry(&[], |s: &mut Story| { s.expired().watch("k", 1, "13").after(5000); })]
+#[case::resumes_from_the_state(&["k INV-01"], |s: &mut Story| { s.eof().watch("k", 1, "11").after(5000); })]
+fn an_object_created_since_is_no_part_of_the_state(#[case] expected: &[&str], #[case] tell: fn(&mut Story)) {
+    let mut story = Story::new(Loops::One);
+    story.wrote("default/a", "12");
+    story.ask("k", 1, Verb::Watch, &[("watch", "1")]).head(200);
+    story.line(FrameType::Added, Some("11"));
+    story.wrote("default/b", "13").line(FrameType::Added, Some("13"));
     tell(&mut story);
     assert_eq!(story.found, expected);
 }

@@ -4,7 +4,7 @@
 //! The window may start at any complete, unmodified snapshot. Older lines of a long-lived watch are dropped; after
 //! that it can no longer be proved that a version was never sent, and violations that need this are not reported.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,6 +56,8 @@ pub(super) struct Window {
     blind: bool,
     /// Violations already reported: check, and first and last record of the evidence.
     found: BTreeSet<(String, u64, u64)>,
+    /// The store's revision at each watch without a version, by the position of its request: writes are not kept here.
+    began: BTreeMap<u64, u64>,
 }
 
 impl Window {
@@ -69,7 +71,13 @@ impl Window {
             forgot: false,
             blind,
             found: BTreeSet::new(),
+            began: BTreeMap::new(),
         }
+    }
+
+    /// Records the store's revision at a watch without a version.
+    pub(super) fn begin(&mut self, request: u64, revision: u64) {
+        self.began.insert(request, revision);
     }
 
     /// Adds a record; of a long list only its first items.
@@ -135,7 +143,7 @@ impl Window {
             .copied()
             .collect();
         let wanted: Vec<&str> = wanted.into_iter().collect();
-        let trace = Trace::as_of(&self.records, now);
+        let trace = Trace::as_of(&self.records, now).began_at(&self.began);
         let mut news = Vec::new();
         for found in invariants::each(&self.scenario, &trace, &wanted) {
             let (Some(first), Some(last)) = (found.evidence.first(), found.evidence.last()) else {
@@ -165,7 +173,7 @@ impl Window {
             return;
         }
         let began = {
-            let trace = Trace::new(&self.records);
+            let trace = Trace::new(&self.records).began_at(&self.began);
             let sets = trace.snapshots.iter().rev();
             let mut whole = sets.filter(|set| !set.scripted && !set.opaque);
             whole.next().map(|set| set.began.seq)
@@ -206,6 +214,7 @@ impl Window {
         let oldest = self.records.first().map_or(u64::MAX, |first| first.seq);
         self.found
             .retain(|(_, first, last)| *last == 0 || *first >= oldest);
+        self.began.retain(|request, _| *request >= oldest);
         self.records.shrink_to(self.records.len() * SPARE);
     }
 }

@@ -71,7 +71,7 @@ impl Discovery {
                 "versions": ["v1"],
                 "serverAddressByClientCIDRs": [{
                     "clientCIDR": "0.0.0.0/0",
-                    "serverAddress": request.header("host").unwrap_or("127.0.0.1:6443"),
+                    "serverAddress": request.header(http::header::HOST).unwrap_or("127.0.0.1:6443"),
                 }],
             }),
             Self::Groups => json!({
@@ -104,7 +104,7 @@ enum Dialect {
 
 /// Returns the format of the first clause of `Accept` that can be satisfied.
 fn dialect(request: &HttpRequest, aggregates: bool) -> Option<Dialect> {
-    let accept = request.header("accept").unwrap_or_default();
+    let accept = request.header(http::header::ACCEPT).unwrap_or_default();
     if accept.is_empty() {
         return Some(Dialect::Plain);
     }
@@ -246,7 +246,7 @@ fn aggregated(of: &Discovery, request: &HttpRequest, catalog: &Catalog, version:
     });
     let mut answer = compact(&list);
     let tag = format!("\"{}\"", hash(&answer.body));
-    let same = request.header("if-none-match") == Some(tag.as_str());
+    let same = request.header(http::header::IF_NONE_MATCH) == Some(tag.as_str());
     if same {
         answer = Answer {
             status: 304,

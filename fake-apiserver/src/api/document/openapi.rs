@@ -66,7 +66,7 @@ pub(super) fn document(name: &str, request: &HttpRequest, catalog: &Catalog, ver
             return bare(301, headers);
         }
     }
-    if request.header("if-none-match") == Some(headers[0].1.as_str()) {
+    if request.header(http::header::IF_NONE_MATCH) == Some(headers[0].1.as_str()) {
         return bare(304, headers);
     }
     whole(
@@ -251,7 +251,7 @@ fn object(texts: &Texts) -> String {
 
 /// Returns whether the client accepts JSON, the only encoding of these documents.
 fn takes_json(request: &HttpRequest) -> bool {
-    let accept = request.header("accept").unwrap_or_default();
+    let accept = request.header(http::header::ACCEPT).unwrap_or_default();
     accept.is_empty()
         || accept.split(',').any(|clause| {
             let media_type = clause.split(';').next().unwrap_or_default().trim();

@@ -58,7 +58,9 @@ pub(super) fn statusz(version: Version) -> Answer {
 
 /// `/.well-known/openid-configuration`: discovery document of the token issuer.
 pub(super) fn issuer(request: &HttpRequest) -> Answer {
-    let authority = request.header("host").unwrap_or("kubernetes.default.svc");
+    let authority = request
+        .header(http::header::HOST)
+        .unwrap_or("kubernetes.default.svc");
     let document = json!({
         "issuer": API_AUDIENCE,
         "jwks_uri": format!("https://{authority}/openid/v1/jwks"),

@@ -96,6 +96,14 @@ fn so_does_one_that_a_later_watch_without_a_version_starts_with() {
     assert!(first.is_empty());
     let second = applied(&mut assumed, Verb::Watch, &[], vec![head(), initial(4)]);
     assert_eq!(second, ["a@4"]);
+    let change = event(FrameType::Modified, object("a", 5), false);
+    let with_change = applied(
+        &mut Assumed::default(),
+        Verb::Watch,
+        &[],
+        vec![head(), initial(4), change],
+    );
+    assert_eq!(with_change, ["a@5"], "sent together with the state");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::api::{Answer, HttpRequest};
 /// Returns `/openapi/v2`: in protobuf if the client accepts it, else in JSON.
 pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
     let vary = ("Vary".to_owned(), "Accept".to_owned());
-    let accept = request.header("accept").unwrap_or_default();
+    let accept = request.header(http::header::ACCEPT).unwrap_or_default();
     let in_protobuf = accept.contains(protobuf::ASKED_FOR);
     if !in_protobuf && !takes_json(request) {
         return bare(406, vec![vary]);
@@ -28,7 +28,7 @@ pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version)
     let form = in_protobuf.then(|| "protobuf".to_owned());
     let tags: Vec<String> = tags.chain(form).collect();
     let tag = format!("\"{}\"", hash(tags.concat().as_bytes()));
-    let known = request.header("if-none-match") == Some(tag.as_str());
+    let known = request.header(http::header::IF_NONE_MATCH) == Some(tag.as_str());
     let headers = vec![("Etag".to_owned(), tag), vary];
     if known {
         return bare(304, headers);

@@ -1,0 +1,119 @@
+//! Programs run by callgrind, a tool of valgrind that counts the instructions that a program executes.
+//!
+//! Source: valgrind's manual, "Callgrind" (`--callgrind-out-file`, the monitor command `dump`).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::child::Child;
+
+/// A server whose instructions are counted.
+pub(super) struct Counted {
+    pub(super) server: Child,
+    out: PathBuf,
+    dumps: u32,
+}
+
+impl Counted {
+    /// Starts `program` under callgrind, with one thread for requests. `out`: file for the counts; its dumps follow it.
+    pub(super) fn start(program: &Path, arguments: &[&str], out: &Path) -> io::Result<Self> {
+        clear(out)?;
+        let mut command = callgrind(program, out);
+        command.args(arguments).env("TOKIO_WORKER_THREADS", "1");
+        Ok(Self {
+            server: Child::spawned(command, program)?,
+            out: out.to_owned(),
+            dumps: 0,
+        })
+    }
+
+    /// Returns the instructions since the last call, or since the start.
+    pub(super) fn take(&mut self) -> io::Result<u64> {
+        let pid = format!("--pid={}", self.server.id());
+        let dumped = Command::new("vgdb")
+            .args([&pid, "dump"])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| missing("vgdb", &error))?;
+        if !dumped.status.success() {
+            let why = String::from_utf8_lossy(&dumped.stderr).into_owned();
+            return Err(io::Error::other(format!("vgdb dump failed: {why}")));
+        }
+        self.dumps += 1;
+        let mut file = self.out.clone().into_os_string();
+        file.push(format!(".{}", self.dumps));
+        totals(Path::new(&file))
+    }
+}
+
+/// Runs `program` to its end and returns its instructions.
+pub(super) fn whole(program: &Path, arguments: &[&str], out: &Path) -> io::Result<u64> {
+    clear(out)?;
+    let status = callgrind(program, out)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| missing("valgrind", &error))?;
+    if !status.success() {
+        return Err(io::Error::other(format!(
+            "{} {} under valgrind: {status}",
+            program.display(),
+            arguments.join(" ")
+        )));
+    }
+    totals(out)
+}
+
+/// Returns the first line of `program --version`.
+pub(super) fn version(program: &str) -> io::Result<String> {
+    let output = Command::new(program)
+        .arg("--version")
+        .output()
+        .map_err(|error| missing(program, &error))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+fn callgrind(program: &Path, out: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    command.arg("--tool=callgrind");
+    command.arg(format!("--callgrind-out-file={}", out.display()));
+    command.arg(program);
+    command
+}
+
+/// Removes the counts of an earlier run, which could be taken for those of this one.
+fn clear(out: &Path) -> io::Result<()> {
+    let folder = out.parent().unwrap_or(Path::new("."));
+    let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_dump = entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(&format!("{name}."));
+        if is_dump || entry.path() == out {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the total of a file of callgrind.
+fn totals(file: &Path) -> io::Result<u64> {
+    let text = std::fs::read_to_string(file)?;
+    let total = text.lines().rev().find_map(|line| line.strip_prefix("totals:"));
+    total
+        .and_then(|total| total.trim().parse().ok())
+        .ok_or_else(|| io::Error::other(format!("{} has no totals", file.display())))
+}
+
+fn missing(program: &str, error: &io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!("cannot run {program} ({error}): install the Debian packages valgrind, or rustc"),
+    )
+}
