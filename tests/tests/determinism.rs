@@ -5,16 +5,23 @@ use adapter_watcher::WatcherClient;
 use conformance::client::Client;
 use conformance::drive;
 use fake_apiserver::scenario::SharedScenario;
-use rstest::rstest;
 use similar::TextDiff;
 use tests::{parallel, repository};
 
 const SEED: u64 = 7;
 
-#[rstest]
-#[case::watcher(&WatcherClient)]
-#[case::kube_runtime(&KubeRuntime)]
-fn same_seed_same_bytes(#[case] client: &dyn Client) {
+#[test]
+fn same_seed_same_bytes() {
+    plays_alike_twice(&WatcherClient);
+}
+
+#[test]
+#[ignore = "`.ci/nightly`: the harness is the same, and most of its failures wait for minutes of virtual time"]
+fn same_seed_same_bytes_with_kube_runtime() {
+    plays_alike_twice(&KubeRuntime);
+}
+
+fn plays_alike_twice(client: &dyn Client) {
     let scenarios = repository::scenarios();
     let transcripts = parallel::map(&scenarios, |scenario| {
         [records(scenario, client), records(scenario, client)]

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::child::Child;
+use crate::child::{Child, pinned};
 
 /// A server whose instructions are counted.
 pub(super) struct Counted {
@@ -78,7 +78,7 @@ pub(super) fn version(program: &str) -> io::Result<String> {
 }
 
 fn callgrind(program: &Path, out: &Path) -> Command {
-    let mut command = Command::new("valgrind");
+    let mut command = pinned(Path::new("valgrind"));
     command.arg("--tool=callgrind");
     command.arg(format!("--callgrind-out-file={}", out.display()));
     command.arg(program);

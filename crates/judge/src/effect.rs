@@ -46,7 +46,7 @@ impl Effects {
             if effects.foreign.is_none()
                 && scenario.client.mode == ClientMode::Watcher
                 && met.actions.iter().any(sends_written_object)
-                && stream.is_some_and(|stream| !reads_json(&records[..index], stream))
+                && stream.is_some_and(|stream| !reads_the_kind(&records[..index], stream))
             {
                 effects.foreign = Some(*step);
             }
@@ -99,8 +99,9 @@ fn sends_written_object(action: &Action) -> bool {
     }
 }
 
-/// Returns whether a request prefers the JSON of the kind itself: no Table, no metadata alone, no protobuf.
-fn reads_json(records: &[Record], stream: StreamId) -> bool {
+/// Returns whether a request prefers the kind itself to a Table or to metadata alone. A client that prefers protobuf is sent
+/// JSON by this server, and reads it.
+fn reads_the_kind(records: &[Record], stream: StreamId) -> bool {
     let accept = records.iter().rev().find_map(|record| {
         let What::Request {
             stream: of, accept, ..
@@ -112,7 +113,7 @@ fn reads_json(records: &[Record], stream: StreamId) -> bool {
     });
     let accept = accept.unwrap_or_default();
     let first = accept.split(',').next().unwrap_or_default();
-    !first.contains("protobuf") && !first.split(';').any(|part| part.trim().starts_with("as="))
+    !first.split(';').any(|part| part.trim().starts_with("as="))
 }
 
 /// Returns the response that a step's actions act on: that of the request that met it, otherwise that of the newest
@@ -281,7 +282,7 @@ mod tests {
     #[case::json(raw(EVENT), None, false)]
     #[case::plain(raw(EVENT), Some("application/json, */*"), false)]
     #[case::metadata(raw(EVENT), Some(METADATA), true)]
-    #[case::protobuf(raw(EVENT), Some(PROTOBUF), true)]
+    #[case::protobuf(raw(EVENT), Some(PROTOBUF), false)]
     #[case::written(given(), Some(METADATA), true)]
     #[case::status(raw(STATUS), Some(METADATA), false)]
     #[case::garbage(raw("\u{feff}{"), Some(METADATA), false)]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::matcher::Requests;
-use crate::matcher::kind::ApiResource;
+use crate::matcher::kind::RequestKind;
 use crate::objects;
 use crate::rule::Rule;
 use crate::server::{FakeApiserver, Reach, Socket};
@@ -114,7 +114,7 @@ impl Builder {
 
     /// Adds a rule. The first rule that matches a request is carried out.
     #[must_use]
-    pub fn rule<K: ApiResource>(mut self, rule: Rule<K>) -> Self {
+    pub fn rule<K: RequestKind>(mut self, rule: Rule<K>) -> Self {
         self.rules.push(rule.erased());
         self
     }

@@ -102,7 +102,7 @@ impl FakeApiserver {
     /// There were more or less of them: with those that matched, and the others, nearest first. Also if the matcher has
     /// mistakes.
     #[track_caller]
-    pub fn expect<K: kind::ApiResource>(&self, matcher: Matcher<K>, count: impl Into<Count>) {
+    pub fn expect<K: kind::RequestKind>(&self, matcher: Matcher<K>, count: impl Into<Count>) {
         let (count, served) = (count.into(), self.served());
         let failure = self.edge.read_records(0, |records| {
             let matched = matched(records, &matcher.pattern, &served)?;

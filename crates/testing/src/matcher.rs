@@ -58,16 +58,16 @@ pub(crate) enum Condition {
     Absent,
 }
 
-/// Kinds of requests as types: a trait is what a kind allows.
+/// Kinds of requests as types; a trait says what a kind allows.
 pub mod kind {
-    /// A kind of requests.
-    pub trait ApiResource {}
+    /// A kind of requests: lists, watches, gets, creates.
+    pub trait RequestKind {}
     /// A kind whose requests can be counted: all but later pages, which belong to their list.
-    pub trait Counted: ApiResource {}
+    pub trait Counted: RequestKind {}
     /// A kind whose requests have the name of an object in their path.
-    pub trait Named: ApiResource {}
+    pub trait Named: RequestKind {}
     /// A kind whose requests may be for a subresource.
-    pub trait WithSubresource: ApiResource {}
+    pub trait WithSubresource: RequestKind {}
 }
 
 macro_rules! kinds {
@@ -108,7 +108,7 @@ macro_rules! kinds {
             }
         }
 
-        impl kind::ApiResource for $name {}
+        impl kind::RequestKind for $name {}
         $(impl kind::$is for $name {})*
     )*};
 }
@@ -136,7 +136,7 @@ kinds! {
     Requests "REQUEST" "request" None, [Counted];
 }
 
-impl<K: kind::ApiResource> Matcher<K> {
+impl<K: kind::RequestKind> Matcher<K> {
     /// Only in this namespace. Requests for all namespaces are not in any.
     #[must_use]
     pub fn in_namespace(self, namespace: impl Into<String>) -> Self {

@@ -78,7 +78,7 @@ impl Ending {
     }
 }
 
-impl<K: kind::ApiResource> Rule<K> {
+impl<K: kind::RequestKind> Rule<K> {
     /// A rule on the next request that matches.
     pub fn on(matcher: Matcher<K>) -> Self {
         Self::new(When::Request(matcher.pattern))
@@ -243,8 +243,7 @@ impl<K: kind::ApiResource> Rule<K> {
 
 impl Rule<Requests> {
     /// Creates a rule from its text, as `fake-apiserver ctl apply` and `POST /v1/rules` accept it
-    /// (docs/control-api.md). Methods add nothing to it.
-    /// nothing to it.
+    /// (docs/control-api.md). Methods of the rule do not change it.
     pub fn yaml(text: impl Into<String>) -> Self {
         Self::new(When::Text(text.into()))
     }

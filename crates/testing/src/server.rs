@@ -16,9 +16,9 @@ use crate::trace::Trace;
 use crate::verdict::Verdict;
 
 /// A Kubernetes apiserver in memory, for one test. It is stopped when it is dropped.
-/// Methods panic when they are misused or an expectation fails, as assertions do. Call them inside the tokio runtime
-/// that the server was started in.
-/// called inside the tokio runtime that the server was started in.
+///
+/// Its methods panic when they are misused and when an expectation fails, as assertions do. Call them inside the tokio runtime
+/// in which the server was started.
 #[derive(Debug)]
 pub struct FakeApiserver {
     pub(crate) edge: Edge,

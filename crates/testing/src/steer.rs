@@ -24,7 +24,7 @@ impl FakeApiserver {
     /// # Panics
     /// The rule has mistakes: an unknown resource, an action that has no effect, no open watch for [`Rule::now`].
     #[track_caller]
-    pub fn rule<K: kind::ApiResource>(&self, rule: Rule<K>) {
+    pub fn rule<K: kind::RequestKind>(&self, rule: Rule<K>) {
         if let Err(mistake) = self.try_rule(&rule) {
             panic!("{mistake}");
         }
@@ -173,7 +173,7 @@ impl FakeApiserver {
     /// # Panics
     /// The matcher has mistakes, or the request does not come within [`Builder::patience`](crate::Builder::patience).
     #[track_caller]
-    pub fn wait_for<K: kind::ApiResource>(
+    pub fn wait_for<K: kind::RequestKind>(
         &self,
         matcher: Matcher<K>,
     ) -> impl Future<Output = Request> + use<'_, K> {

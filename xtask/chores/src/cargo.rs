@@ -26,14 +26,14 @@ pub(crate) struct Executable {
 pub(crate) enum Build {
     /// As for tests: nothing that they compiled is compiled again.
     Debug,
-    /// Optimized, with the features that each selects alone, as users install it.
-    Release,
+    /// Optimized, with the features that each selects alone, as it is distributed.
+    Dist,
 }
 
 impl Build {
     /// Returns the profile of a benchmark. A smoke run judges nothing, so that it uses the build of the tests.
     pub(crate) fn of_benchmark(smoke: bool) -> Self {
-        if smoke { Self::Debug } else { Self::Release }
+        if smoke { Self::Debug } else { Self::Dist }
     }
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn programs<const N: usize>(
     cargo.arg("build").current_dir(clients::root());
     match build {
         Build::Debug => cargo.arg("--workspace"),
-        Build::Release => cargo
-            .arg("--release")
+        Build::Dist => cargo
+            .args(["--profile", "dist"])
             .args(wanted.iter().flat_map(|(package, _)| ["--package", package])),
     };
     cargo.args(wanted.iter().flat_map(|(_, name)| ["--bin", name]));

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         ("fake-apiserver-cli", "fake-apiserver"),
         ("bench-watcher", "bench-watcher"),
     ];
-    let [bench, server, watcher] = match cargo::programs(Build::Release, wanted) {
+    let [bench, server, watcher] = match cargo::programs(Build::Dist, wanted) {
         Ok(built) => built,
         Err(problem) => {
             eprintln!("bench: {problem}");
