@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use cases::{CASES, Programs};
 
-/// Largest rise of a count, as a share of it.
-const RISE_MAX: f64 = 0.03;
+/// Largest difference of a count that is not judged, in percent of it.
+const PERCENT_MAX: u64 = 3;
 
 /// Files between which callgrind writes its counts are kept here until they are read.
 const FOLDER: &str = "instructions";
@@ -131,10 +131,9 @@ pub(crate) fn run(arguments: &Instructions) -> io::Result<ExitCode> {
         let file = arguments.counts.display();
         writeln!(
             io::stdout(),
-            "{differing} of {} differ by more than {:.0} % from {file}: make the change cheaper, or commit the new counts with it: \
+            "{differing} of {} differ by more than {PERCENT_MAX} % from {file}: make the change cheaper, or commit the new counts with it: \
              cargo xtask bench instructions --write",
-            counted.len(),
-            RISE_MAX * 100.0
+            counted.len()
         )?;
         return Ok(ExitCode::FAILURE);
     }
@@ -181,12 +180,12 @@ enum Change {
 }
 
 impl Change {
-    #[expect(clippy::cast_precision_loss, reason = "a share needs no more")]
     fn of(before: u64, now: u64) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "a share needs no more")]
         let share = now as f64 / before.max(1) as f64 - 1.0;
-        if share > RISE_MAX {
+        if now * 100 > before * (100 + PERCENT_MAX) {
             Self::Rise(share)
-        } else if share < -RISE_MAX {
+        } else if now * 100 < before * (100 - PERCENT_MAX) {
             Self::Fall(share)
         } else {
             Self::None(share)
