@@ -58,7 +58,7 @@ pub(crate) enum Condition {
     Absent,
 }
 
-/// Kinds of requests as types; a trait says what a kind allows.
+/// Kinds of requests as types. The traits are what a kind allows.
 pub mod kind {
     /// A kind of requests: lists, watches, gets, creates.
     pub trait RequestKind {}
