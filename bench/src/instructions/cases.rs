@@ -17,6 +17,9 @@ const PADDING: usize = 130;
 /// Number of requests of a count.
 const REQUESTS: u64 = 200;
 
+/// Number of GETs of a count: of a short request the turns of the server, which vary, are a larger part.
+const GETS: u64 = 1_500;
+
 /// Counts of which the least is taken.
 const ROUNDS: usize = 3;
 
@@ -63,7 +66,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "get",
         work: "GET of a ConfigMap of 0.5 KB",
         count: |programs| {
-            requests(programs, "get", |_| {
+            requests(programs, "get", GETS, |_| {
                 request("GET", &format!("{CONFIG_MAPS}/one"), b"")
             })
         },
@@ -72,7 +75,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "post",
         work: "POST of a ConfigMap of 0.5 KB",
         count: |programs| {
-            requests(programs, "post", |n| {
+            requests(programs, "post", REQUESTS, |n| {
                 request(
                     "POST",
                     CONFIG_MAPS,
@@ -85,7 +88,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "put",
         work: "PUT of it",
         count: |programs| {
-            requests(programs, "put", |n| {
+            requests(programs, "put", REQUESTS, |n| {
                 request(
                     "PUT",
                     &format!("{CONFIG_MAPS}/one"),
@@ -98,7 +101,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "merge_patch",
         work: "merge patch of one of its keys",
         count: |programs| {
-            requests(programs, "merge_patch", |n| {
+            requests(programs, "merge_patch", REQUESTS, |n| {
                 let body = format!(r#"{{"data":{{"n":"{n:08}"}}}}"#);
                 let path = format!("{CONFIG_MAPS}/one");
                 request_of_type("PATCH", &path, "application/merge-patch+json", body.as_bytes())
@@ -109,7 +112,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "apply",
         work: "server-side apply of it",
         count: |programs| {
-            requests(programs, "apply", |n| {
+            requests(programs, "apply", REQUESTS, |n| {
                 let path = format!("{CONFIG_MAPS}/applied?fieldManager=bench");
                 let body = config_map("applied", "applied", PADDING, n);
                 request_of_type("PATCH", &path, "application/apply-patch+yaml", &body)
@@ -154,11 +157,16 @@ pub(super) const CASES: [Case; 12] = [
 ];
 
 /// Counts requests on one connection. `request`: the request with this number.
-fn requests(programs: &Programs, name: &str, request: impl Fn(u64) -> Vec<u8>) -> io::Result<u64> {
+fn requests(
+    programs: &Programs,
+    name: &str,
+    times: u64,
+    request: impl Fn(u64) -> Vec<u8>,
+) -> io::Result<u64> {
     let mut counted = served(programs, name)?;
     let mut connection = Connection::open(counted.server.address)?;
     let mut number = 0;
-    per_operation(&mut counted, REQUESTS, |_| {
+    per_operation(&mut counted, times, |_| {
         number += 1;
         connection.ask(&request(number), false)?.good(name).map(drop)
     })
