@@ -2,6 +2,12 @@
 
 use serde_json::json;
 
+/// Padding of a ConfigMap of about 0.5 KB.
+pub(crate) const SMALL: usize = 130;
+
+/// Bytes around the object in a line of a watch: `{"type":"MODIFIED","object":`, `}` and a newline.
+pub(crate) const AROUND: u64 = 30;
+
 /// Returns a Pod that takes about 2.7 KB of JSON in a server, of which 1.1 KB are managed fields of its creation.
 pub(crate) fn pod(number: u64) -> Vec<u8> {
     let name = format!("web-{:05}-{number:07}", number % 30_000);

@@ -19,7 +19,7 @@ use cases::{CASES, Programs};
 /// Largest difference of a count that is not judged, in percent of it.
 const PERCENT_MAX: u64 = 3;
 
-/// Files between which callgrind writes its counts are kept here until they are read.
+/// Folder below the scratch folder into which callgrind writes.
 const FOLDER: &str = "instructions";
 
 /// Exit code: the counts were made by other versions of the tools, so that nothing is judged.

@@ -16,11 +16,11 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Starts `program` under callgrind, with one thread for requests. `out`: file for the counts; its dumps follow it.
+    /// Starts `program` under callgrind. `out`: file for the counts; its dumps follow it.
     pub(super) fn start(program: &Path, arguments: &[&str], out: &Path) -> io::Result<Self> {
         clear(out)?;
         let mut command = callgrind(program, out);
-        command.args(arguments).env("TOKIO_WORKER_THREADS", "1");
+        command.args(arguments);
         Ok(Self {
             server: Child::spawned(command, program)?,
             out: out.to_owned(),

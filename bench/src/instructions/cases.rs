@@ -6,13 +6,10 @@ use std::io;
 use std::path::PathBuf;
 
 use super::callgrind::{Counted, whole};
-use crate::fixture::config_map;
+use crate::fixture::{AROUND, SMALL as PADDING, config_map};
 use crate::http::{Connection, request, request_of_type};
 use crate::rows::{CONFIG_MAPS, current_version, watch_from};
 use crate::swarm::Swarm;
-
-/// Padding for an object of about 0.5 KB.
-const PADDING: usize = 130;
 
 /// Number of requests of a count.
 const REQUESTS: u64 = 200;
@@ -35,9 +32,6 @@ const WATCHERS: [usize; 2] = [10, 100];
 
 /// Number of events of a count.
 const DELIVERED: u64 = 50;
-
-/// Bytes around the object in a line of a watch: `{"type":"MODIFIED","object":`, `}` and a newline.
-const AROUND: u64 = 30;
 
 /// Plays of a scenario.
 const PLAYS: u64 = 20;
@@ -166,7 +160,7 @@ fn requests(
     let mut counted = served(programs, name)?;
     let mut connection = Connection::open(counted.server.address)?;
     let mut number = 0;
-    per_operation(&mut counted, times, |_| {
+    per_operation(&mut counted, times, || {
         number += 1;
         connection.ask(&request(number), false)?.good(name).map(drop)
     })
@@ -186,7 +180,7 @@ fn page(programs: &Programs) -> io::Result<u64> {
         &format!("{CONFIG_MAPS}?labelSelector=bench%3Dlisted&limit=500"),
         b"",
     );
-    per_operation(&mut counted, PAGES, |_| {
+    per_operation(&mut counted, PAGES, || {
         connection.ask(&list, false)?.good("a LIST").map(drop)
     })
 }
@@ -288,9 +282,9 @@ fn served(programs: &Programs, name: &str) -> io::Result<Counted> {
 fn per_operation(
     counted: &mut Counted,
     times: u64,
-    mut operate: impl FnMut(u64) -> io::Result<()>,
+    mut operate: impl FnMut() -> io::Result<()>,
 ) -> io::Result<u64> {
-    let mut run = |times: u64| (0..times).try_for_each(&mut operate);
+    let mut run = |times: u64| (0..times).try_for_each(|_| operate());
     run(times)?;
     counted.take()?;
     let mut least = u64::MAX;

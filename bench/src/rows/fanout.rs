@@ -8,14 +8,11 @@ use std::time::Duration;
 
 use super::{CONFIG_MAPS, Ground, create, current_version, watch_from};
 use crate::child::Child;
-use crate::fixture::config_map;
+use crate::fixture::{AROUND, config_map};
 use crate::http::{Connection, request};
 use crate::load::{self, Use};
 use crate::swarm::{Swarm, now};
 use crate::table::{Judged, Line, Measured, Row, median};
-
-/// Bytes around the object in a line of a watch: `{"type":"MODIFIED","object":`, `}` and a newline.
-const AROUND: u64 = 30;
 
 /// Padding for an event line of about 1 KB.
 const PADDING: usize = 640;

@@ -4,16 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::{CONFIG_MAPS, Ground, create};
-use crate::fixture::config_map;
+use crate::fixture::{SMALL as PADDING, config_map};
 use crate::http::{Connection, request};
 use crate::load::{self, Use};
 use crate::table::{Judged, Line, Measured, Row, median};
 
 /// Number of concurrent connections.
 const AT_ONCE: usize = 64;
-
-/// Padding for an object of about 0.5 KB.
-const PADDING: usize = 130;
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     let sizes = &ground.sizes;

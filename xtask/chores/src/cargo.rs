@@ -1,7 +1,7 @@
 //! Cargo, as called by the chores, and the programs it built.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::Value;
 
@@ -63,6 +63,20 @@ pub(crate) fn programs<const N: usize>(
             .ok_or_else(|| format!("cargo built no {name}"))?;
     }
     Ok(found)
+}
+
+/// Runs a built program to its end; returns its exit code, or 3 if it has none or cannot run.
+pub(crate) fn run(program: &Path, command: &mut Command) -> ExitCode {
+    match command.status() {
+        Ok(status) => {
+            let code = status.code().and_then(|code| u8::try_from(code).ok());
+            ExitCode::from(code.unwrap_or(3))
+        }
+        Err(problem) => {
+            eprintln!("bench: cannot run {}: {problem}", program.display());
+            ExitCode::from(3)
+        }
+    }
 }
 
 /// Returns a Cargo command that reads no input and prints errors here.

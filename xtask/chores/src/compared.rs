@@ -45,14 +45,5 @@ pub(crate) fn watcher(arguments: &Arguments) -> ExitCode {
         command.args(["--only", &arguments.only.join(",")]);
     }
     command.args(arguments.smoke.then_some("--smoke"));
-    match command.status() {
-        Ok(status) => {
-            let code = status.code().and_then(|code| u8::try_from(code).ok());
-            ExitCode::from(code.unwrap_or(3))
-        }
-        Err(problem) => {
-            eprintln!("bench: cannot run {}: {problem}", program.display());
-            ExitCode::from(3)
-        }
-    }
+    cargo::run(&program, &mut command)
 }

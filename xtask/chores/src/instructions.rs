@@ -43,14 +43,5 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         command.args(["--only", &arguments.only.join(",")]);
     }
     command.args(arguments.write.then_some("--write"));
-    match command.status() {
-        Ok(status) => {
-            let code = status.code().and_then(|code| u8::try_from(code).ok());
-            ExitCode::from(code.unwrap_or(3))
-        }
-        Err(problem) => {
-            eprintln!("bench: cannot run {}: {problem}", bench.display());
-            ExitCode::from(3)
-        }
-    }
+    cargo::run(&bench, &mut command)
 }

@@ -112,18 +112,7 @@ fn run(how: Build, arguments: impl FnOnce(Built) -> Vec<OsString>) -> ExitCode {
             Command::new(&bench)
         }
     };
-    match command.args(arguments(built)).status() {
-        Ok(status) => ExitCode::from(
-            status
-                .code()
-                .and_then(|code| u8::try_from(code).ok())
-                .unwrap_or(3),
-        ),
-        Err(problem) => {
-            eprintln!("bench: cannot run {}: {problem}", bench.display());
-            ExitCode::from(3)
-        }
-    }
+    cargo::run(&bench, command.args(arguments(built)))
 }
 
 fn build(how: Build) -> Result<Built, String> {
