@@ -347,14 +347,13 @@ async fn follow_records(edge: &Edge, next_seq: &mut u64, on_records: &mut impl F
             biased;
             () = stirred => {}
             () = silence.as_mut() => {
-                let silent = edge.elapsed().saturating_sub(heard);
-                if silent >= SILENCE {
+                let now = edge.elapsed();
+                if now >= heard + SILENCE {
                     // Open responses can prove something at the end.
-                    on_records(edge.elapsed(), &[]);
+                    on_records(now, &[]);
+                    heard = now;
                 }
-                let rest = SILENCE.saturating_sub(silent);
-                let wait = if rest.is_zero() { SILENCE } else { rest };
-                silence.as_mut().reset(tokio::time::Instant::now() + wait);
+                silence.as_mut().reset(tokio::time::Instant::now() + (heard + SILENCE - now));
             }
         }
     }

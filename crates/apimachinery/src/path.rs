@@ -33,6 +33,7 @@ pub struct ResourcePath<'p> {
 pub struct Segments<'p> {
     all: [&'p str; SEGMENTS_MAX],
     count: usize,
+    is_whole: bool,
 }
 
 /// Number of segments that decide about a path: group (3), verb (1), namespace (2), resource, name, subresource, and one more.
@@ -43,17 +44,21 @@ impl<'p> Segments<'p> {
     pub fn of(path: &'p str) -> Self {
         let (mut all, mut count, mut start) = ([""; SEGMENTS_MAX], 0, 0);
         let slashes = path.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
-        let ends = slashes.map(|(at, _)| at).chain([path.len()]);
-        for (end, slot) in ends.zip(&mut all) {
+        let mut ends = slashes.map(|(at, _)| at).chain([path.len()]);
+        for (slot, end) in all.iter_mut().zip(&mut ends) {
             *slot = &path[start..end];
             (start, count) = (end + 1, count + 1);
         }
-        Self { all, count }
+        Self {
+            all,
+            count,
+            is_whole: ends.next().is_none(),
+        }
     }
 
     /// Returns whether the path has no further segment.
-    pub fn is_whole(&self, path: &str) -> bool {
-        self.count < SEGMENTS_MAX || path.bytes().filter(|byte| *byte == b'/').count() < SEGMENTS_MAX
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns the segments, in order.
@@ -119,4 +124,25 @@ pub fn decoded_path(path: &str) -> Cow<'_, str> {
 /// Decodes the parameters of a query, in the order sent. `+` is a space.
 pub fn query_pairs(query: &str) -> Vec<(String, String)> {
     form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Segments;
+
+    #[test]
+    fn the_first_ten_segments_are_kept() {
+        for (path, kept, is_whole) in [
+            ("", 1, true),
+            ("a/b/", 3, true),
+            ("1/2/3/4/5/6/7/8/9/10", 10, true),
+            ("1/2/3/4/5/6/7/8/9/10/", 10, false),
+            ("1/2/3/4/5/6/7/8/9/10/11/12", 10, false),
+        ] {
+            let segments = Segments::of(path);
+            let expected: Vec<&str> = path.split('/').take(kept).collect();
+            assert_eq!(segments.as_slice(), expected, "{path}");
+            assert_eq!(segments.is_whole(), is_whole, "{path}");
+        }
+    }
 }

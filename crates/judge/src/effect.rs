@@ -8,7 +8,7 @@ use ::trace::record::{FrameType, Record, Side, StreamId, What};
 use scenario::matching::Read;
 use scenario::{
     Action, ClientMode, ClientView, Reply, ReplyBody, RuleAction, Scenario, SentObject, ShapeAction,
-    StoreAction, StreamAction, Trigger,
+    StoreAction, StreamAction, Trigger, form,
 };
 use serde_json::Value;
 
@@ -109,11 +109,9 @@ fn reads_the_kind(records: &[Record], stream: StreamId) -> bool {
         else {
             return None;
         };
-        (*of == stream).then(|| accept.as_deref().unwrap_or_default())
+        (*of == stream).then_some(accept.as_deref())
     });
-    let accept = accept.unwrap_or_default();
-    let first = accept.split(',').next().unwrap_or_default();
-    !first.split(';').any(|part| part.trim().starts_with("as="))
+    form(accept.flatten()).is_empty()
 }
 
 /// Returns the response that a step's actions act on: that of the request that met it, otherwise that of the newest

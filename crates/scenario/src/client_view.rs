@@ -227,7 +227,7 @@ impl ClientView {
 
 /// Returns the object that an Accept header asks for instead of the resource's own: that of a list and that of an event
 /// are the same.
-fn form(accept: Option<&str>) -> &str {
+pub fn form(accept: Option<&str>) -> &str {
     let first = accept.unwrap_or_default().split(',').next().unwrap_or_default();
     let wanted = first.split(';').find_map(|part| part.trim().strip_prefix("as="));
     let wanted = wanted.unwrap_or_default();

@@ -16,7 +16,7 @@ pub use self::action::{
 };
 pub use self::awaited::Awaited;
 pub use self::client::{BackoffSettings, ClientSettings, Contract};
-pub use self::client_view::{ClientView, TargetLoop};
+pub use self::client_view::{ClientView, TargetLoop, form};
 pub use self::errors::{LoadError, LoadErrors, Style};
 pub use self::files::{ScenarioFile, find};
 pub use self::load::{load, parse, parse_rule, parse_wait};

@@ -56,7 +56,7 @@ pub(super) fn route(path: &str, catalog: &Catalog) -> Route {
     let path = decoded_path(path);
     let below = path.strip_prefix('/').unwrap_or(&path);
     let exact = Segments::of(below);
-    let document = match exact.is_whole(below) {
+    let document = match exact.is_whole() {
         true => Document::named(exact.as_slice()),
         false => Document::named(&below.split('/').collect::<Vec<_>>()),
     };
