@@ -49,7 +49,7 @@ pub use query::Query;
 use reads::{read_collection, read_object, read_unstored};
 pub use request::{ConnectRequest, Connection, Request, ReviewRequest};
 pub use style::{LongList, StyledText};
-pub(crate) use style::{gzip_headers, gzip_member, takes_gzip};
+pub(crate) use style::{flushed_gzip_member, gzip_headers, takes_gzip};
 pub use warnings::{warning, warnings};
 pub use write::WriteRequest;
 

@@ -225,13 +225,19 @@ pub(crate) fn gzip_member(text: &[u8]) -> Bytes {
     compressed.expect(IN_MEMORY).into()
 }
 
-/// Returns whether the client accepts gzip.
+/// Returns text of a compressed watch: a member that is flushed and then ended (`perFlushGzipWriter` in
+/// k8s.io/apiserver 0.37.2, endpoints/handlers/watch.go). A decoder that waits for a block to end reads it at once.
+pub(crate) fn flushed_gzip_member(text: &[u8]) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let flushed = encoder.write_all(text).and_then(|()| encoder.flush());
+    let compressed = flushed.and_then(|()| encoder.finish());
+    compressed.expect(IN_MEMORY).into()
+}
+
+/// Returns whether the client accepts gzip: `gzip` without a weight, as kube-apiserver compares it.
 pub(crate) fn takes_gzip(request: &HttpRequest) -> bool {
     let accepted = request.header(http::header::ACCEPT_ENCODING).unwrap_or_default();
-    request.method == http::Method::GET
-        && accepted
-            .split(',')
-            .any(|encoding| encoding.split(';').next().unwrap_or_default().trim() == "gzip")
+    request.method == http::Method::GET && accepted.split(',').any(|encoding| encoding.trim() == "gzip")
 }
 
 /// Returns the headers of a compressed response.

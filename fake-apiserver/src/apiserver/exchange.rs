@@ -201,7 +201,7 @@ impl Exchange {
 
     fn encoded(&self, bytes: Bytes) -> Bytes {
         if self.gzip {
-            api::gzip_member(&bytes)
+            api::flushed_gzip_member(&bytes)
         } else {
             bytes
         }

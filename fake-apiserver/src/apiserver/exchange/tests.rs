@@ -353,9 +353,14 @@ fn a_compressed_watch_has_a_gzip_member_for_each_line(
     let expected: Vec<u8> = lines
         .iter()
         .flat_map(|line| match compressed {
-            true => api::gzip_member(&line.line),
+            true => api::flushed_gzip_member(&line.line),
             false => line.line.clone(),
         })
         .collect();
     assert_eq!(body, expected);
+    const SYNC_FLUSH: [u8; 5] = [0, 0, 0, 0xff, 0xff];
+    let flushes = body
+        .windows(SYNC_FLUSH.len())
+        .filter(|bytes| *bytes == SYNC_FLUSH);
+    assert!(!compressed || flushes.count() >= lines.len());
 }
