@@ -544,6 +544,14 @@ async fn play_one(
     if missed.is_none() && !to_show.iter().all(is_shown) {
         skipped = skipped.or(needs(&scenario).map(Skipped::Needs));
     }
+    // Another way through the scenario is no mistake by itself.
+    let another_way = records.iter().rev().find_map(|record| match &record.what {
+        What::RunEnded(RunEnd::Missed { because, .. }) => Some(format!(
+            "not judged: the command took another way through the scenario: {because}"
+        )),
+        _ => None,
+    });
+    let cut = cut.or(another_way);
     let effects = Effects::of(&scenario, &records);
     let result = match skipped {
         Some(skipped) => Err(skipped),

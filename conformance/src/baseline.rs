@@ -3,8 +3,10 @@
 //! An entry whose scenario passes, or fails with another outcome, is stale, and a stale entry is an error; otherwise a
 //! regression of a fixed client would go unnoticed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use fake_apiserver::scenario::catalogue;
 use judge::verdict::Outcome;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -69,12 +71,21 @@ pub struct Known {
     pub scenario: String,
     /// Outcome of its run.
     pub outcome: Failure,
+    /// The requirements that it breaks, if listed: a run that breaks others is not this failure.
+    pub breaks: Option<BTreeSet<String>>,
     /// Reason, in one sentence.
     pub reason: String,
     /// A URL, `owner/repo#number`, or `none public`.
     pub issue: String,
     /// Line in the file, from 1.
     pub line: u64,
+}
+
+impl Known {
+    /// Whether this is how a run failed: its outcome, and the requirements that it broke, of those that its scenario covers.
+    pub fn is(&self, outcome: adapter::Outcome, broken: &BTreeSet<String>) -> bool {
+        self.outcome.is(outcome) && self.breaks.as_ref().is_none_or(|breaks| breaks == broken)
+    }
 }
 
 /// The known failures of one client.
@@ -89,6 +100,7 @@ pub struct Baseline {
 struct Raw {
     scenario: Spanned<String>,
     outcome: Spanned<Failure>,
+    breaks: Option<Vec<Spanned<String>>>,
     reason: Spanned<String>,
     issue: Spanned<String>,
 }
@@ -170,7 +182,21 @@ impl Baseline {
                     &format!("{} is listed already in line {}", first.scenario, first.line),
                 ));
             }
+            let mut breaks = BTreeSet::new();
+            for id in entry.breaks.iter().flatten() {
+                let (line, column) = at(id);
+                if catalogue::requirement(&id.value).is_none() {
+                    faults.push(fault(
+                        line,
+                        column,
+                        &format!("there is no requirement {}", id.value),
+                    ));
+                } else if !breaks.insert(id.value.clone()) {
+                    faults.push(fault(line, column, &format!("{} is listed twice", id.value)));
+                }
+            }
             entries.push(Known {
+                breaks: entry.breaks.is_some().then_some(breaks),
                 scenario: entry.scenario.value,
                 outcome: entry.outcome.value,
                 reason: entry.reason.value,

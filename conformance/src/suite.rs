@@ -264,6 +264,7 @@ mod tests {
         #[case] standing: Standing,
     ) {
         let known = listed.map(|outcome| Known {
+            breaks: None,
             scenario: "a/b".to_owned(),
             outcome,
             reason: "r".to_owned(),

@@ -128,6 +128,7 @@ fn scenario(consumer_delay_ms: u64) -> SharedScenario {
         title: String::new(),
         why: String::new(),
         covers: Vec::new(),
+        provoked_by: None,
         refs: Vec::new(),
         target: Target {
             group: String::new(),

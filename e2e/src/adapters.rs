@@ -1,13 +1,11 @@
 //! adapters/adapters.yaml: the clients of the conformance suite, and the commands that build and run their adapters. It must
 //! not know results.
 
-mod audit;
 mod build;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub use audit::{AUDIT, Audit, AuditedCell, Finding};
 use serde::Deserialize;
 
 /// Path of the file in the repository.

@@ -123,6 +123,9 @@ struct Run {
     known: BTreeMap<String, ReportedObject>,
     leftovers: Vec<Value>,
     kept: Vec<Chunks>,
+    /// The last change of this stream, and of the one before.
+    held: Option<Report>,
+    late: Option<Report>,
 }
 
 impl Run {
@@ -146,6 +149,8 @@ impl Run {
             known: BTreeMap::new(),
             leftovers: Vec::new(),
             kept: Vec::new(),
+            held: None,
+            late: None,
         };
         run.start_over();
         run
@@ -218,7 +223,20 @@ impl Run {
         // HTTP clients decode only the first gzip member, and a watch has one per event.
         let plain = !list && !self.is(Mistake::OffersGzipForWatches);
         let encoding = plain.then_some("identity");
-        let mut answer = wire::get(&self.kube, &self.start, &self.written(query), list, encoding).await;
+        let patience = if self.is(Mistake::WaitsForever) {
+            watch::FOR_EVER
+        } else {
+            wire::PATIENCE
+        };
+        let mut answer = wire::get(
+            &self.kube,
+            &self.start,
+            &self.written(query),
+            list,
+            encoding,
+            patience,
+        )
+        .await;
         if let Err(trouble) = &mut answer
             && trouble.code.is_some()
             && self.is(Mistake::IgnoresRefusalBodies)
@@ -245,10 +263,14 @@ impl Run {
 
     /// Reports an error and continues.
     fn surface(&mut self, message: &str, code: Option<u16>) {
-        self.reports.push_back(Report::Error {
-            message: message.to_owned(),
-            code,
-        });
+        let is_hidden =
+            self.is(Mistake::GivesUpSilently) || (code.is_some() && self.is(Mistake::HidesRefusals));
+        if !is_hidden {
+            self.reports.push_back(Report::Error {
+                message: message.to_owned(),
+                code,
+            });
+        }
         self.over = self.is(Mistake::GivesUp);
     }
 
@@ -257,11 +279,16 @@ impl Run {
         if self.is(Mistake::NeverBacksOff) {
             return;
         }
-        let own = Duration::from_millis(800 << self.failures.min(5));
+        let own = match self.mistake {
+            Some(Mistake::RetriesEverySecond) => Duration::from_secs(1),
+            Some(Mistake::DelaysForMinutes) => Duration::from_millis(800 << (3 * self.failures).min(12)),
+            _ => Duration::from_millis(800 << self.failures.min(5)),
+        };
         let asked = retry_after
             .filter(|_| !self.is(Mistake::IgnoresRetryAfter))
             .unwrap_or_default();
         self.failures += 1;
+        self.over |= self.failures == 3 && self.is(Mistake::GivesUpSilently);
         self.pause = Some(own.max(asked).min(Duration::from_secs(600)));
     }
 
@@ -280,7 +307,10 @@ impl Run {
                 .is_none_or(|value| value.is_object() || value.is_null())
         };
         let kind = text(object, "/kind");
-        !text(object, "/metadata/name").is_empty()
+        let is_refused = (self.is(Mistake::RefusesNulls) && has_null(object))
+            || (self.is(Mistake::RefusesBareItems) && kind.is_empty());
+        !is_refused
+            && !text(object, "/metadata/name").is_empty()
             && map("data")
             && map("spec")
             && (kind.is_empty() || self.is_our_kind(&kind) || self.is(Mistake::StoresOtherKinds))
@@ -331,6 +361,15 @@ fn rounded(value: &Value) -> Value {
             Value::Object(fields.collect())
         }
         Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

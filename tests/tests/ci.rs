@@ -11,8 +11,9 @@ use tests::repository;
 
 /// Replaces the scenarios of a recipe: takes our watcher less than a second.
 const SHORT: &str = "watch/clean-eof-resumes-from-the-last-event";
-/// A scenario that kube-runtime fails.
-const FAILED: &str = "bookmark/older-bookmark-does-not-rewind";
+/// An adapter with a mistake, and a scenario that it fails.
+const MUTANT: &str = "ResumesFromItem";
+const FAILED: &str = "list/first-watch-starts-at-the-lists-version";
 
 /// A repository of an adapter's author: an adapter and a file of known failures.
 struct Author {
@@ -27,6 +28,18 @@ impl Author {
         std::os::unix::fs::symlink(path(adapter), folder.join("adapter")).expect("the folder is new");
         std::fs::write(folder.join("known-failures.yaml"), "[]\n").expect("the folder can be written");
         Self { folder }
+    }
+
+    /// Returns the repository of a client with a mistake.
+    fn of_mutant(mistake: &str) -> Self {
+        let author = Self::new(mistake, "adapter-reference");
+        let adapter = author.folder.join("adapter");
+        std::fs::rename(&adapter, author.folder.join("reference")).expect("the folder was just made");
+        let script = format!("#!/bin/sh\nexec \"$(dirname \"$0\")/reference\" {mistake}\n");
+        std::fs::write(&adapter, script).expect("the folder can be written");
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&adapter, executable).expect("it was just written");
+        author
     }
 
     /// Runs `script` in `shell`, with the program in place of its installation.
@@ -230,10 +243,9 @@ fn used_with(scenario: &str) -> Value {
 }
 
 #[rstest]
-#[case::passes("adapter-watcher", SHORT, Some(0), "1 pass")]
-#[case::fails("adapter-kube-runtime", FAILED, Some(1), "exit 1")]
-fn github(#[case] adapter: &str, #[case] scenario: &str, #[case] code: Option<i32>, #[case] message: &str) {
-    let author = Author::new(adapter, adapter);
+#[case::passes(Author::new("passes", "adapter-watcher"), SHORT, Some(0), "1 pass")]
+#[case::fails(Author::of_mutant(MUTANT), FAILED, Some(1), "exit 1")]
+fn github(#[case] author: Author, #[case] scenario: &str, #[case] code: Option<i32>, #[case] message: &str) {
     let output = act(&author, &used_with(scenario));
     let printed = String::from_utf8_lossy(&output.stdout);
     assert_eq!(

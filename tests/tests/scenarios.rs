@@ -8,6 +8,7 @@ use adapter_kube_client::KubeClient;
 use adapter_kube_runtime::KubeRuntime;
 use adapter_watcher::WatcherClient;
 use conformance::client::Client;
+use conformance::invariants::INVARIANTS;
 use conformance::report::terminal::{self, Style};
 use conformance::report::transcript;
 use conformance::suite::{self, Driver, Plan, Standing};
@@ -90,4 +91,37 @@ fn snapshots_below(folder: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// Otherwise a scenario would count a requirement as kept by clients of which it shows nothing.
+#[test]
+fn every_covered_requirement_can_be_shown_to_be_broken() {
+    let mut unshown = Vec::new();
+    for scenario in repository::all_contracts() {
+        let expect = &scenario.expect;
+        let named = [&expect.converges, &expect.goes_on, &expect.survives]
+            .into_iter()
+            .chain(scenario.steps.iter().map(|step| &step.requirements))
+            .chain(expect.requests.iter().map(|expected| &expected.requirements))
+            .chain(expect.never.iter().map(|expected| &expected.requirements))
+            .chain(expect.counts.iter().map(|expected| &expected.requirements))
+            .chain(expect.events.iter().map(|expected| &expected.requirements))
+            .chain(expect.never_emitted.iter().map(|expected| &expected.requirements));
+        let named: BTreeSet<&str> = named.flatten().map(String::as_str).collect();
+        let by_invariants: BTreeSet<&str> = INVARIANTS
+            .iter()
+            .flat_map(|invariant| invariant.requirements.iter().copied())
+            .collect();
+        for (index, covered) in scenario.covers.iter().enumerate() {
+            let id = covered.id.as_str();
+            let is_shown = named.contains(id)
+                || by_invariants.contains(id)
+                || id == "RETRY-11"
+                || (index == 0 && expect.only);
+            if !is_shown {
+                unshown.push(format!("{}: {id}", scenario.id));
+            }
+        }
+    }
+    assert_eq!(unshown, Vec::<String>::new());
 }

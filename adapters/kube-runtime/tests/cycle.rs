@@ -150,6 +150,7 @@ fn scenario(mode: ClientMode, group: &str, plural: &str, kind: &str) -> SharedSc
         title: String::new(),
         why: String::new(),
         covers: Vec::new(),
+        provoked_by: None,
         refs: Vec::new(),
         target: Target {
             group: group.to_owned(),

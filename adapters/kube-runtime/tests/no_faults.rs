@@ -42,6 +42,7 @@ fn step(when: Trigger, actions: Vec<Action>) -> Step {
         times: Times::Count(1),
         actions,
         within_ms: None,
+        requirements: Vec::new(),
     }
 }
 
@@ -52,6 +53,7 @@ fn scenario(client: ClientSettings, steps: Vec<Step>) -> SharedScenario {
         title: String::new(),
         why: String::new(),
         covers: Vec::new(),
+        provoked_by: None,
         refs: Vec::new(),
         target: Target {
             group: String::new(),

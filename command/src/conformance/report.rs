@@ -260,6 +260,7 @@ impl<'a> Report<'a> {
             path: scenario.path.display().to_string(),
             digest: text.map(|text| results::digest(&text)).unwrap_or_default(),
             covers: scenario.covers.iter().map(|covered| covered.id.clone()).collect(),
+            provoked_by: scenario.provoked_by,
             outcome: reported.outcome,
             standing: test.standing,
             message: reported.why.clone(),

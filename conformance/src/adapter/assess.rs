@@ -45,7 +45,7 @@ pub fn assess(
                 fold.take(report);
             }
         }
-        if let Some(found) = cache_differs(&fold, items) {
+        if let Some(found) = cache_differs(&fold, items, &scenario.expect.converges) {
             verdict.contradictions.push(found);
             if verdict.outcome == Judgement::Pass {
                 verdict.outcome = Judgement::Mismatch;
@@ -76,7 +76,7 @@ pub fn assess(
         }
     }
     Assessment {
-        outcome: Outcome::of(&verdict, edition),
+        outcome: Outcome::of(scenario, &verdict, edition),
         why: verdict.message().to_owned(),
         verdict: Some(verdict),
     }
@@ -197,7 +197,7 @@ mod tests {
                 contradictions: requirements.iter().map(|ids| found(ids)).collect(),
             };
             restrict(&mut verdict, &edition);
-            Outcome::of(&verdict, Some(&edition))
+            Outcome::of(&scenario(), &verdict, Some(&edition))
         };
         assert_eq!(outcome(&[&["LIST-02"]]), Outcome::Pass);
         assert_eq!(outcome(&[&["LIST-02"], &[]]), Outcome::Fail);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fake_apiserver::report::{Fold, ReportedObject, Version};
+use fake_apiserver::scenario::Scenario;
 use fake_apiserver::scenario::catalogue::Level;
 use fake_apiserver::scenario::edition::{self, Edition};
 use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
@@ -77,9 +78,10 @@ impl Outcome {
         self == Self::Pass || self.accuses_client()
     }
 
-    /// Returns the outcome of a verdict. Levels are those of the edition, or of the catalogue.
-    pub fn of(verdict: &Verdict, edition: Option<&Edition>) -> Self {
-        let is_advice = |found| is_advice(found, edition);
+    /// Returns the outcome of a verdict on a scenario. Levels are those of the edition, or of the catalogue.
+    pub fn of(scenario: &Scenario, verdict: &Verdict, edition: Option<&Edition>) -> Self {
+        let level = |id: &str| edition::level(edition, id).and_then(|level| scenario.counts(level));
+        let is_advice = |found| is_advice(found, level);
         match verdict.outcome {
             Judgement::Pass => Self::Pass,
             Judgement::Mismatch if verdict.contradictions.iter().all(is_advice) => Self::Warn,
@@ -91,16 +93,19 @@ impl Outcome {
     }
 }
 
-/// Returns true if a contradiction violates no MUST requirement. Requirements outside the edition are ignored.
-fn is_advice(found: &Contradiction, edition: Option<&Edition>) -> bool {
-    let counted = |id: &&String| edition.is_none_or(|edition| edition.level(id).is_some());
-    let mut counted = found.requirements.iter().filter(counted).peekable();
-    let is_advised = |id: &String| matches!(edition::level(edition, id), Some(Level::Should | Level::May));
-    counted.peek().is_some() && counted.all(is_advised)
+/// Returns true if a contradiction violates no MUST requirement. Requirements without a level are ignored.
+fn is_advice(found: &Contradiction, level: impl Fn(&str) -> Option<Level>) -> bool {
+    let mut levels = found.requirements.iter().filter_map(|id| level(id)).peekable();
+    levels.peek().is_some() && levels.all(|level| level > Level::Must)
 }
 
-/// Returns a contradiction if the cache of the library differs from the events that it delivered.
-pub fn cache_differs(fold: &Fold, items: &[ReportedObject]) -> Option<Contradiction> {
+/// Returns a contradiction if the cache of the library differs from the events that it delivered. `requirements`: those
+/// that it is evidence against.
+pub fn cache_differs(
+    fold: &Fold,
+    items: &[ReportedObject],
+    requirements: &[String],
+) -> Option<Contradiction> {
     let held: BTreeMap<String, Version> = items.iter().map(|item| (item.key(), item.version())).collect();
     let expected = fold.cache();
     let mut wrong = Vec::new();
@@ -123,7 +128,7 @@ pub fn cache_differs(fold: &Fold, items: &[ReportedObject]) -> Option<Contradict
     };
     Some(Contradiction {
         check: "dump".to_owned(),
-        requirements: Vec::new(),
+        requirements: requirements.to_vec(),
         sentence: format!("the cache of the client differs from the events that it delivered: {first}{more}"),
         place: None,
         evidence: Vec::new(),
@@ -137,7 +142,7 @@ mod tests {
     use fake_apiserver::report::Report;
     use rstest::rstest;
 
-    use fake_apiserver::scenario::catalogue;
+    use fake_apiserver::scenario::{ServerSettings, catalogue};
 
     use super::*;
 
@@ -164,6 +169,7 @@ mod tests {
         let outcome = |contradictions: Vec<Contradiction>| {
             let outcome = Judgement::Mismatch;
             Outcome::of(
+                &Scenario::empty(ServerSettings::default()),
                 &Verdict {
                     outcome,
                     contradictions,
@@ -201,7 +207,7 @@ mod tests {
             .iter()
             .map(|(name, version)| object(name, version))
             .collect();
-        let found = cache_differs(&fold, &items).map(|found| found.sentence);
+        let found = cache_differs(&fold, &items, &[]).map(|found| found.sentence);
         match wrong {
             Some(wrong) => assert!(found.is_some_and(|found| found.contains(wrong))),
             None => assert_eq!(found, None),

@@ -53,9 +53,28 @@ pub const OF_A_STREAM: [Capability; 21] = [
     Capability::Ordered,
 ];
 
+/// What retries a refused request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retries {
+    /// The client under test alone.
+    OfTheClient,
+    /// kube-client too, by its default layer (429, 503 and 504, with `Retry-After`), without TLS.
+    OfKubeClient,
+}
+
 /// Runs `client` as an adapter on standard input and output until `stop` or the end of input.
 pub fn serve(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> ExitCode {
-    match run(client, capabilities, recovers) {
+    serve_with(client, capabilities, recovers, Retries::OfTheClient)
+}
+
+/// Runs `client` as an adapter as [`serve`] does, with this setting of kube-client.
+pub fn serve_with(
+    client: &dyn Client,
+    capabilities: &[Capability],
+    recovers: Recovers,
+    retries: Retries,
+) -> ExitCode {
+    match run(client, capabilities, recovers, retries) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed.
@@ -65,7 +84,12 @@ pub fn serve(client: &dyn Client, capabilities: &[Capability], recovers: Recover
     }
 }
 
-fn run(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> io::Result<()> {
+fn run(
+    client: &dyn Client,
+    capabilities: &[Capability],
+    recovers: Recovers,
+    retries: Retries,
+) -> io::Result<()> {
     print(&Event::Hello(Hello {
         protocol: PROTOCOL,
         client: ClientInfo {
@@ -92,12 +116,16 @@ fn run(client: &dyn Client, capabilities: &[Capability], recovers: Recovers) -> 
             }
         }
     });
-    let result = runtime.block_on(handle_commands(client, lines));
+    let result = runtime.block_on(handle_commands(client, retries, lines));
     runtime.shutdown_background();
     result
 }
 
-async fn handle_commands(client: &dyn Client, mut lines: mpsc::UnboundedReceiver<String>) -> io::Result<()> {
+async fn handle_commands(
+    client: &dyn Client,
+    retries: Retries,
+    mut lines: mpsc::UnboundedReceiver<String>,
+) -> io::Result<()> {
     let mut reports: BoxStream<'static, Report> = futures::stream::pending().boxed();
     // Events about objects that may still be printed; `None`: any number.
     let mut credit: Option<u32> = None;
@@ -124,7 +152,7 @@ async fn handle_commands(client: &dyn Client, mut lines: mpsc::UnboundedReceiver
         match line.as_deref().map(serde_json::from_str::<Command>) {
             None | Some(Ok(Command::Stop)) => return Ok(()),
             Some(Ok(Command::Start(start))) if offered(client, &start).is_some() => {
-                let kube = kube(start.options.gzip == Some(true))
+                let kube = kube(start.options.gzip == Some(true), retries)
                     .await
                     .map_err(io::Error::other)?;
                 credit = start.paused.then_some(0);
@@ -165,10 +193,13 @@ fn print(event: &Event) -> io::Result<()> {
     out.flush()
 }
 
-/// Returns a client for the server in `KUBECONFIG`, without retries. With TLS, ALPN selects the HTTP version.
-async fn kube(gzip: bool) -> Result<kube_client::Client, Box<dyn std::error::Error + Send + Sync>> {
+/// Returns a client for the server in `KUBECONFIG`. With TLS, ALPN selects the HTTP version.
+async fn kube(
+    gzip: bool,
+    retries: Retries,
+) -> Result<kube_client::Client, Box<dyn std::error::Error + Send + Sync>> {
     let mut config = Config::from_kubeconfig(&KubeConfigOptions::default()).await?;
-    config.default_retry = false;
+    config.default_retry = retries == Retries::OfKubeClient;
     if let Some(authority) = config.root_cert.as_ref().and_then(|all| all.first()) {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);

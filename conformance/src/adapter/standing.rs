@@ -22,7 +22,7 @@ pub enum Standing {
     Known,
     /// Unsupported, or not run.
     NotJudged,
-    /// The edition does not list it: the outcome does not count.
+    /// The edition does not list it, or nobody is known to send what it sends: the outcome does not count.
     NotScored,
     /// It failed, or failed differently than listed.
     #[serde(rename = "unexpected-failure")]
@@ -198,6 +198,7 @@ mod tests {
 
     fn known(outcome: Failure) -> Known {
         Known {
+            breaks: None,
             scenario: "a/b".to_owned(),
             outcome,
             reason: "r".to_owned(),

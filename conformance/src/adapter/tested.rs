@@ -3,6 +3,7 @@
 //! A failed test is repeated when no other test runs. An attempt that waited too long for a processor does not count if there is
 //! another one.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use fake_apiserver::scenario::{self, SharedScenario, Warning};
@@ -143,7 +144,13 @@ impl Client {
 
     fn standing(&self, scenario: &SharedScenario, attempts: &[Attempt], known: Option<&Known>) -> Standing {
         let outcomes: Vec<Outcome> = counted(attempts).map(|attempt| attempt.outcome).collect();
-        let standing = Standing::of(&outcomes, known, self.rules);
+        let mut standing = Standing::of(&outcomes, known, self.rules);
+        let reported = reported(attempts);
+        if standing == Standing::Known
+            && !known.is_some_and(|known| known.is(reported.outcome, &broken(scenario, reported)))
+        {
+            standing = Standing::Failed;
+        }
         if self.is_scored(scenario) {
             standing
         } else {
@@ -152,16 +159,33 @@ impl Client {
     }
 
     fn is_scored(&self, scenario: &SharedScenario) -> bool {
-        self.plan.edition.is_none_or(|edition| edition.has(&scenario.id))
+        !scenario.is_hardening() && self.plan.edition.is_none_or(|edition| edition.has(&scenario.id))
     }
 }
 
 impl Tested {
     /// Returns the attempt that is reported: of those that count, the first that did not pass, else the last.
     pub fn reported(&self) -> &Attempt {
-        let first = counted(&self.attempts).find(|attempt| attempt.outcome != Outcome::Pass);
-        first.unwrap_or(&self.attempts[self.attempts.len() - 1])
+        reported(&self.attempts)
     }
+
+    /// Returns the requirements that it breaks, of those that its scenario covers.
+    pub fn broken(&self) -> BTreeSet<String> {
+        broken(&self.scenario, self.reported())
+    }
+}
+
+fn reported(attempts: &[Attempt]) -> &Attempt {
+    let first = counted(attempts).find(|attempt| attempt.outcome != Outcome::Pass);
+    first.unwrap_or(&attempts[attempts.len() - 1])
+}
+
+fn broken(scenario: &SharedScenario, attempt: &Attempt) -> BTreeSet<String> {
+    let verdict = attempt.verdict.as_ref();
+    let covered = scenario.covers.iter().map(|covered| covered.id.clone());
+    covered
+        .filter(|id| verdict.is_some_and(|verdict| verdict.breaks(id)))
+        .collect()
 }
 
 /// Returns the attempts that count: the last one, and earlier ones that did not wait too long for a processor.

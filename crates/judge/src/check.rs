@@ -88,7 +88,7 @@ fn view_of(scenario: &Scenario, trace: &Trace<'_>) -> ClientView {
 struct Expectation<'s> {
     /// `expect.requests[2]`.
     check: String,
-    /// Requirements that the failure is evidence against; empty: those that the scenario covers.
+    /// Requirements that the failure is evidence against.
     requirements: &'s [String],
     place: Option<Place>,
 }
@@ -162,10 +162,17 @@ impl<'t, 'a> Check<'t, 'a> {
             } else {
                 String::new()
             };
+            let first: Vec<String> = self
+                .scenario
+                .covers
+                .iter()
+                .take(1)
+                .map(|first| first.id.clone())
+                .collect();
             found.push(self.contradiction(
                 Expectation {
                     check: "expect.only".to_owned(),
-                    requirements: &[],
+                    requirements: &first,
                     place: expect.requests.last().map(|last| last.at),
                 },
                 format!(
@@ -529,7 +536,7 @@ impl<'t, 'a> Check<'t, 'a> {
         found.push(self.contradiction(
             Expectation {
                 check: "expect.cache".to_owned(),
-                requirements: &[],
+                requirements: &self.scenario.expect.converges,
                 place: None,
             },
             format!("the client's cache is wrong at the end: {}", wrong.join(", ")),
@@ -578,15 +585,9 @@ impl<'t, 'a> Check<'t, 'a> {
             requirements,
             place,
         } = expectation;
-        let requirements = if requirements.is_empty() {
-            let covers = self.scenario.covers.iter();
-            covers.map(|covered| covered.id.clone()).collect()
-        } else {
-            requirements.to_vec()
-        };
         Contradiction {
             check,
-            requirements,
+            requirements: requirements.to_vec(),
             sentence,
             place,
             evidence,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ::trace::record::{Record, RunEnd, Verb, What};
 use ::trace::report::Report;
 use apimachinery::path::decoded_path;
-use scenario::{ClientView, Contract, Named, Scenario, Trigger};
+use scenario::{ClientView, Contract, Named, Scenario, Trigger, catalogue};
 
 use crate::trace::{Moment, Trace};
 use crate::verdict::{Contradiction, Outcome, Verdict};
@@ -94,17 +94,20 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
         (check::unmet_on_the_wire, check::broken_on_the_wire)
     };
     let mut outcome = Outcome::Pass;
+    let unconverged = |mut found: Contradiction| {
+        found.requirements.clone_from(&scenario.expect.converges);
+        found
+    };
     if let Some((at, message)) = crash(&trace) {
         outcome = Outcome::Crash;
-        contradictions.insert(
-            0,
-            run(
-                format!("the client crashed: {message}"),
-                "the client goes on",
-                message,
-                vec![at.seq],
-            ),
+        let mut crashed = run(
+            format!("the client crashed: {message}"),
+            "the client goes on",
+            message,
+            vec![at.seq],
         );
+        crashed.requirements.clone_from(&scenario.expect.survives);
+        contradictions.insert(0, crashed);
     }
     match end {
         RunEnd::Complete | RunEnd::NotConverged { .. } => {
@@ -140,7 +143,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
                         "none",
                     )
                 };
-                contradictions.push(run(sentence, expected, actual, vec![ended.seq]));
+                contradictions.push(unconverged(run(sentence, expected, actual, vec![ended.seq])));
             }
         }
         RunEnd::Stuck {
@@ -152,7 +155,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
                 let stuck = stuck(scenario, &trace, ended, *step, (*waited_ms, waiting_for), last);
-                contradictions.insert(0, stuck);
+                contradictions.insert(0, of_step(scenario, *step, unconverged(stuck)));
             }
         }
         RunEnd::Missed { step, because } => {
@@ -181,20 +184,27 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
                     "its stream ended",
                     vec![ended.seq],
                 );
-                gone.requirements = vec!["RETRY-11".to_owned()];
+                gone.requirements.clone_from(&scenario.expect.goes_on);
+                let waiting = trace.steps.last().map_or(0, |(_, done)| done + 1);
+                let mut gone = of_step(scenario, waiting, gone);
+                if reports
+                    && !is_end_explained(&trace)
+                    && !gone.requirements.iter().any(|id| id == "RETRY-11")
+                {
+                    gone.requirements.push("RETRY-11".to_owned());
+                }
                 contradictions.insert(0, gone);
             }
         }
         RunEnd::Runaway { requests } => {
             contradictions.extend(broken(scenario, &trace));
             if !contradictions.iter().any(|found| found.check == "INV-16") {
-                let mut runaway = run(
+                let runaway = run(
                     format!("retry storm: {requests} requests in {}", words::time(ended.at)),
                     "retries that keep to the budget",
                     &format!("{requests} requests"),
                     vec![ended.seq],
                 );
-                runaway.requirements = vec!["RETRY-01".to_owned(), "RETRY-07".to_owned()];
                 contradictions.insert(0, runaway);
             }
         }
@@ -203,6 +213,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
     if outcome == Outcome::Pass && !contradictions.is_empty() {
         outcome = Outcome::Mismatch;
     }
+    without_consequences(&mut contradictions);
     tracing::debug!(scenario = %scenario.id, outcome = outcome.word(), contradictions = contradictions.len(), "judged");
     Verdict {
         outcome,
@@ -221,6 +232,39 @@ fn crash<'a>(trace: &Trace<'a>) -> Option<(Moment, &'a str)> {
         | Report::Error { .. }
         | Report::Ended => None,
     })
+}
+
+/// Drops requirements that depend on another one which the run contradicts too: it does not show them.
+fn without_consequences(contradictions: &mut [Contradiction]) {
+    let named = contradictions.iter().flat_map(|found| &found.requirements);
+    let broken: BTreeSet<String> = named.cloned().collect();
+    let is_consequence = |id: &str| {
+        let requirement = catalogue::requirement(id);
+        requirement.is_some_and(|one| one.depends_on.iter().any(|other| broken.contains(other)))
+    };
+    for found in contradictions {
+        found.requirements.retain(|id| !is_consequence(id));
+    }
+}
+
+/// Names the requirements of the step that was waiting, if it has its own.
+fn of_step(scenario: &Scenario, step: usize, mut found: Contradiction) -> Contradiction {
+    if let Some(step) = scenario
+        .steps
+        .get(step)
+        .filter(|step| !step.requirements.is_empty())
+    {
+        found.requirements.clone_from(&step.requirements);
+    }
+    found
+}
+
+/// Whether the client reported an error as the last thing before its stream ended: its user knows that it gave up
+/// (RETRY-11).
+fn is_end_explained(trace: &Trace<'_>) -> bool {
+    let mut last = trace.reports.iter().rev().map(|reported| reported.report);
+    let before = last.find(|report| !matches!(report, Report::Ended));
+    matches!(before, Some(Report::Error { .. }))
 }
 
 fn stuck(
@@ -360,6 +404,7 @@ mod tests {
             times: Times::Count(1),
             actions: Vec::new(),
             within_ms: None,
+            requirements: Vec::new(),
         });
         let verdict = judge(&scenario, &ended(end));
         assert_eq!((verdict.outcome, verdict.message()), (outcome, sentence));

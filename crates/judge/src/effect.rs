@@ -253,6 +253,7 @@ mod tests {
             times: Times::Count(1),
             actions: vec![action],
             within_ms: None,
+            requirements: Vec::new(),
         }
     }
 

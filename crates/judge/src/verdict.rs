@@ -3,9 +3,6 @@
 use scenario::Place;
 use serde::{Deserialize, Serialize};
 
-/// Invariant that every scenario expects implicitly.
-const CONVERGENCE: &str = "INV-13";
-
 /// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,7 +37,7 @@ impl Outcome {
 pub struct Contradiction {
     /// Failed check: `INV-07`, `expect.requests[2]`, `run`.
     pub check: String,
-    /// Requirement ids for which it is evidence.
+    /// Requirements whose text it contradicts; empty: it is evidence against none.
     pub requirements: Vec<String>,
     /// Description in one sentence, starting with the side at fault.
     pub sentence: String,
@@ -70,11 +67,10 @@ impl Verdict {
         self.outcome == Outcome::Pass
     }
 
-    /// Returns true if the verdict is evidence against a requirement that the scenario covers: a failed expectation or
-    /// a violated invariant that stands for the requirement, or a run that did not converge or end as it should.
+    /// Returns true if the verdict is evidence against a requirement: a contradiction names it.
     pub fn breaks(&self, requirement: &str) -> bool {
-        let breaks = |found: &Contradiction| breaks(&found.check, &found.requirements, requirement);
-        self.contradictions.iter().any(breaks)
+        let mut named = self.contradictions.iter().flat_map(|found| &found.requirements);
+        named.any(|id| id == requirement)
     }
 
     /// Returns the first contradiction's sentence; empty if the run passed.
@@ -84,13 +80,6 @@ impl Verdict {
             .map(|first| first.sentence.as_str())
             .unwrap_or_default()
     }
-}
-
-/// Returns true if a contradiction is evidence against a requirement that its scenario covers. `requirements`: those of
-/// the failed expectation or the violated invariant. Convergence and the end of the run concern every requirement.
-pub fn breaks(check: &str, requirements: &[String], requirement: &str) -> bool {
-    let has_requirements = check.starts_with("expect.") || check.starts_with("INV-") && check != CONVERGENCE;
-    !has_requirements || requirements.iter().any(|id| id == requirement)
 }
 
 fn place<S: serde::Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {

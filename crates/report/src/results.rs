@@ -7,8 +7,9 @@ use std::fmt;
 use conformance::adapter::message::{Capability, ClientInfo, Recovers};
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
+use fake_apiserver::scenario::catalogue::Provoker;
 use fake_apiserver::scenario::edition::{self, Edition};
-use judge::verdict::{self, Contradiction};
+use judge::verdict::Contradiction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,6 +45,9 @@ pub struct TestResult {
     pub digest: String,
     /// Requirement ids that the scenario tests.
     pub covers: Vec<String>,
+    /// Who is known to send what the scenario sends, if it is stricter than the catalogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provoked_by: Option<Provoker>,
     /// Outcome of the attempt that is reported: the first that did not pass, else the last.
     pub outcome: Outcome,
     /// Outcomes of all attempts compared with the baseline.
@@ -244,10 +248,10 @@ impl TestResult {
         first.or(self.attempts.last())
     }
 
-    /// Whether the reported attempt breaks a requirement that the scenario covers. Every crash does.
+    /// Whether the reported attempt breaks a requirement: one of its contradictions names it.
     pub fn breaks(&self, requirement: &str) -> bool {
-        let breaks = |found: &Found| verdict::breaks(&found.check, &found.requirements, requirement);
-        self.outcome == Outcome::Crash || self.found().iter().any(breaks)
+        let mut named = self.found().iter().flat_map(|found| &found.requirements);
+        named.any(|id| id == requirement)
     }
 
     /// Returns the contradictions of the reported attempt.
@@ -321,6 +325,7 @@ pub(crate) mod tests {
             path: format!("scenarios/{id}.yaml"),
             digest: digest(id),
             covers: vec!["LIST-01".to_owned()],
+            provoked_by: None,
             outcome,
             standing,
             message: message.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use conformance::adapter::standing::Standing;
-use fake_apiserver::scenario::edition::Edition;
+use fake_apiserver::scenario::edition::{self, Edition};
 
 use crate::results::TestResult;
 
@@ -25,7 +25,9 @@ pub(crate) fn proven(tests: &[TestResult], edition: Option<&Edition>) -> BTreeMa
         if !test.outcome.is_judged() || matches!(test.standing, Standing::Flaky | Standing::NotScored) {
             continue;
         }
-        let counts = |id: &&String| edition.is_none_or(|edition| edition.tests(id, &test.id));
+        let counts = |id: &&String| {
+            edition.is_none_or(|edition| edition.tests(id, &test.id)) && is_of_its_level(test, id, edition)
+        };
         for id in test.covers.iter().filter(counts) {
             let so_far = proven.entry(id.clone()).or_insert(Proven::Kept);
             match (test.breaks(id), so_far) {
@@ -36,6 +38,18 @@ pub(crate) fn proven(tests: &[TestResult], edition: Option<&Edition>) -> BTreeMa
         }
     }
     proven
+}
+
+/// Whether what a test shows counts at the level of the requirement: what only aggregated or old servers send does not
+/// show that a MUST is broken.
+fn is_of_its_level(test: &TestResult, id: &str, edition: Option<&Edition>) -> bool {
+    let level = edition::level(edition, id);
+    level.is_none_or(|level| {
+        let counted = test
+            .provoked_by
+            .map_or(Some(level), |provoker| provoker.counts(level));
+        counted == Some(level)
+    })
 }
 
 #[cfg(test)]

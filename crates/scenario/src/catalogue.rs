@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 const TEXT: &str = include_str!("../catalogue.yaml");
 
@@ -28,6 +29,82 @@ impl Level {
             Self::Must => "MUST",
             Self::Should => "SHOULD",
             Self::May => "MAY",
+        }
+    }
+}
+
+/// Who is known to send the input under which a requirement can be broken, the most ordinary first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provoker {
+    /// The client's own requests: nothing is provoked.
+    Client,
+    /// A supported kube-apiserver with etcd, in a documented or observed condition.
+    KubeApiserver,
+    /// Loss, reset, cut, delay.
+    Network,
+    /// Load balancers and gateways.
+    Proxy,
+    /// Aggregated apiservers, and versions out of support.
+    AggregatedOrOldServer,
+    /// Nobody that we know of: hardening, which is run, shown and never scored.
+    NobodyKnown,
+}
+
+impl Provoker {
+    /// Returns the word in files and reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::KubeApiserver => "kube-apiserver",
+            Self::Network => "network",
+            Self::Proxy => "proxy",
+            Self::AggregatedOrOldServer => "aggregated-or-old-server",
+            Self::NobodyKnown => "nobody-known",
+        }
+    }
+
+    /// Returns the level at which a violation under such input counts; `None`: it does not.
+    pub fn counts(self, level: Level) -> Option<Level> {
+        match self {
+            Self::Client | Self::KubeApiserver | Self::Network | Self::Proxy => Some(level),
+            Self::AggregatedOrOldServer => Some(level.max(Level::Should)),
+            Self::NobodyKnown => None,
+        }
+    }
+}
+
+/// What a violation costs the users of the client, at worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Consequence {
+    /// An object or event is missed for ever.
+    Lost,
+    /// Stale or phantom objects until the next relist.
+    Stale,
+    /// The client is stuck or dead.
+    Stuck,
+    /// The server is overloaded.
+    Overload,
+    /// Needless work.
+    Waste,
+    /// The user is not told.
+    Hidden,
+    /// Contents or credentials where they do not belong.
+    Leak,
+}
+
+impl Consequence {
+    /// Returns the word in files and reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Stale => "stale",
+            Self::Stuck => "stuck",
+            Self::Overload => "overload",
+            Self::Waste => "waste",
+            Self::Hidden => "hidden",
+            Self::Leak => "leak",
         }
     }
 }
@@ -59,6 +136,14 @@ pub struct Requirement {
     pub profile: Profile,
     /// The requirement, in one sentence.
     pub text: String,
+    /// Documents that require it, with section and at most 25 words quoted; empty: the suite's own judgement.
+    pub sources: Vec<String>,
+    /// The most ordinary party that is known to send the input under which it can be broken.
+    pub provoked_by: Provoker,
+    /// What a violation costs the users of the client, at worst.
+    pub consequence: Consequence,
+    /// Requirements without which a run does not show it.
+    pub depends_on: Vec<String>,
     /// Applies only to clients that send a LIST with this query parameter: name and value.
     pub concerns: Option<(String, String)>,
     /// Evidence where no scenario can decide it: a file of this repository, and a word in it (`path: word`).
@@ -114,6 +199,10 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
             level: entry.level,
             profile: entry.profile,
             text: entry.text,
+            sources: entry.source.map(|source| source.0).unwrap_or_default(),
+            provoked_by: entry.provoked_by,
+            consequence: entry.consequence,
+            depends_on: entry.depends_on,
             concerns: entry.concerns.map(|option| split(&option, "=")),
             shown_by: entry.shown_by.map(|place| split(&place, ": ")),
             undecided: entry.undecided,
@@ -147,6 +236,11 @@ struct Entry {
     level: Level,
     profile: Profile,
     text: String,
+    source: Option<super::read::OneOrMany<String>>,
+    provoked_by: Provoker,
+    consequence: Consequence,
+    #[serde(default)]
+    depends_on: Vec<String>,
     concerns: Option<String>,
     shown_by: Option<String>,
     undecided: Option<String>,
@@ -158,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_catalogue_is_complete() {
-        assert_eq!(requirements().len(), 121);
+        assert_eq!(requirements().len(), 138);
         assert_eq!(invariants().len(), 22);
         for requirement in requirements() {
             let number = requirement
@@ -177,6 +271,39 @@ mod tests {
             );
         }
         assert_eq!(super::super::tree::read(TEXT).1, []);
+    }
+
+    /// A MUST has a source or a consequence that weighs, and input that a cluster, a network or a proxy sends.
+    #[test]
+    fn levels_follow_the_rule() {
+        for requirement in requirements() {
+            let weighs = matches!(
+                requirement.consequence,
+                Consequence::Lost | Consequence::Stuck | Consequence::Overload
+            );
+            let is_founded = !requirement.sources.is_empty() || weighs;
+            let is_must = requirement.level == Level::Must;
+            let id = &requirement.id;
+            assert!(
+                !is_must || is_founded,
+                "{id} has neither a source nor a weighty consequence"
+            );
+            assert!(
+                !is_must || requirement.provoked_by < Provoker::AggregatedOrOldServer,
+                "{id} cannot be broken by what a kube-apiserver, a network or a proxy sends"
+            );
+            for source in &requirement.sources {
+                let quoted = source.split('"').skip(1).step_by(2);
+                let words: usize = quoted.map(|quote| quote.split_whitespace().count()).sum();
+                assert!(words <= 25 && !source.trim().is_empty(), "{id}: {source}");
+            }
+            for other in &requirement.depends_on {
+                assert!(
+                    super::requirement(other).is_some() && other != id,
+                    "{id}: {other}"
+                );
+            }
+        }
     }
 
     #[test]

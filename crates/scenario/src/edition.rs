@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Scenario;
 use super::catalogue::{self, Level};
+use super::errata::errata;
 
 /// The files, oldest first.
 const TEXTS: [&str; 1] = [include_str!("../editions/2026.1.yaml")];
@@ -140,19 +141,21 @@ impl Edition {
         self.scenarios.contains(scenario)
     }
 
-    /// The level of a requirement; `None`: it does not count.
+    /// The level of a requirement, lowered by errata; `None`: it does not count.
     pub fn level(&self, requirement: &str) -> Option<Level> {
-        self.requirements.get(requirement).map(|scored| scored.level)
+        let scored = self.requirements.get(requirement)?;
+        Some(errata().level(requirement, scored.level))
     }
 
-    /// Does the scenario count for the requirement?
+    /// Does the scenario count for the requirement? Not if errata withdrew it.
     pub fn tests(&self, requirement: &str, scenario: &str) -> bool {
         let scored = self.requirements.get(requirement);
         scored.is_some_and(|scored| scored.scenarios.contains(scenario))
+            && !errata().withdraw(requirement, scenario)
     }
 
-    /// Where the catalogue and these scenarios no longer are what the edition lists, a sentence each. Scenarios and
-    /// requirements that were added, and other levels, are no disagreement.
+    /// Where the catalogue and these scenarios no longer are what the edition lists with its errata, a sentence each. Scenarios
+    /// and requirements that were added are no disagreement.
     pub fn disagreements<'a>(&self, scenarios: impl IntoIterator<Item = &'a Scenario>) -> Vec<String> {
         let covers: BTreeMap<&str, BTreeSet<&str>> = scenarios
             .into_iter()
@@ -169,13 +172,27 @@ impl Edition {
                     "edition {name} has {id}, and requirements/catalogue.yaml does not"
                 ));
             }
+            let lower = catalogue::requirement(id).filter(|one| one.level > errata().level(id, scored.level));
+            if let Some(lower) = lower {
+                found.push(format!(
+                    "edition {name} has {id} as a {}, and the catalogue as a {}: list it under `lowered` in requirements/errata.yaml",
+                    scored.level.word(),
+                    lower.level.word()
+                ));
+            }
             for scenario in &scored.scenarios {
+                let is_withdrawn = errata().withdraw(id, scenario);
                 match covers.get(scenario.as_str()) {
+                    Some(covered) if is_withdrawn && covered.contains(id.as_str()) => found.push(format!(
+                        "requirements/errata.yaml withdraws {id} by {scenario}, which still covers it"
+                    )),
+                    Some(_) if is_withdrawn => {}
                     None => found.push(format!(
                         "edition {name} has the scenario {scenario}, which is gone"
                     )),
                     Some(covered) if !covered.contains(id.as_str()) => found.push(format!(
-                        "edition {name} tests {id} by {scenario}, which no longer covers it"
+                        "edition {name} tests {id} by {scenario}, which no longer covers it: list it under `withdrawn` in \
+                         requirements/errata.yaml"
                     )),
                     Some(_) => {}
                 }
@@ -185,10 +202,10 @@ impl Edition {
     }
 }
 
-/// Name of an edition and the beginning of its digest, as people read them.
+/// Name of an edition, the beginning of its digest and the number of errata applied, as people read them.
 pub fn label(name: &str, digest: Option<&str>) -> String {
     match digest.and_then(|digest| digest.get(..SHOWN)) {
-        Some(digest) => format!("{name} (sha256 {digest})"),
+        Some(digest) => format!("{name} (sha256 {digest}, {} errata)", errata().len()),
         None => name.to_owned(),
     }
 }
@@ -346,7 +363,10 @@ mod tests {
         assert_eq!(scored_by(Some(name), None), Some(newest));
         assert_eq!(scored_by(Some(name), Some(&digest("other"))), None);
         assert_eq!(scored_by(None, Some(own)), None);
-        assert_eq!(newest.label(), format!("{name} (sha256 {})", &own[..12]));
+        assert_eq!(
+            newest.label(),
+            format!("{name} (sha256 {}, {} errata)", &own[..12], errata().len())
+        );
         assert_eq!(label(name, None), name);
     }
 
@@ -382,7 +402,7 @@ mod tests {
         assert_eq!(
             found,
             [format!(
-                "edition 2030.1 tests {counted} by {}, which no longer covers it",
+                "edition 2030.1 tests {counted} by {}, which no longer covers it: list it under `withdrawn` in requirements/errata.yaml",
                 whole.id
             )]
         );

@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub use apimachinery::Version;
 use serde_json::{Map, Value};
 
+use self::catalogue::{Level, Provoker};
+
 pub use self::action::{
     Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SentObject, ShapeAction,
     StatusSpec, StoreAction, StreamAction, Where,
@@ -33,6 +35,7 @@ mod check;
 mod client;
 mod client_view;
 pub mod edition;
+pub mod errata;
 mod errors;
 mod excerpt;
 mod files;
@@ -73,6 +76,8 @@ pub struct Scenario {
     pub why: String,
     /// Requirement ids (`PAGE-06`) that this scenario tests.
     pub covers: Vec<Covered>,
+    /// Who is known to send what the script sends, if stricter than what the catalogue says of the requirements.
+    pub provoked_by: Option<Provoker>,
     /// Sources: URLs or `owner/repo#number`.
     pub refs: Vec<String>,
     /// The collection that the client watches.
@@ -99,6 +104,7 @@ impl Scenario {
             title: String::new(),
             why: String::new(),
             covers: Vec::new(),
+            provoked_by: None,
             refs: Vec::new(),
             target: Target {
                 group: String::new(),
@@ -113,6 +119,22 @@ impl Scenario {
             steps: Vec::new(),
             expect: Expect::default(),
         }
+    }
+}
+
+impl Scenario {
+    /// Returns the level at which a violation in this scenario counts against a requirement of that level; `None`: it does
+    /// not count (hardening).
+    pub fn counts(&self, level: Level) -> Option<Level> {
+        match self.provoked_by {
+            Some(provoker) => provoker.counts(level),
+            None => Some(level),
+        }
+    }
+
+    /// Whether the script sends what nobody is known to send: run and shown, never scored.
+    pub fn is_hardening(&self) -> bool {
+        self.provoked_by == Some(Provoker::NobodyKnown)
     }
 }
 
@@ -302,6 +324,9 @@ pub struct Step {
     /// How long the step may wait before the verdict is *stuck*, in milliseconds. Default 5 min in `sim`, 20 s in
     /// `live`.
     pub within_ms: Option<u64>,
+    /// Requirements that a client contradicts which never does what the step waits for; empty: those of
+    /// [`Expect::converges`].
+    pub requirements: Vec<String>,
 }
 
 impl Step {
@@ -474,6 +499,12 @@ pub struct Expect {
     pub never_emitted: Vec<EmittedNever>,
     /// Names of the objects in the cache at the end (`name` or `namespace/name`); `None`: those in the store.
     pub cache: Option<Vec<String>>,
+    /// Requirements that a run is evidence against which does not come to its end, or leaves another cache.
+    pub converges: Vec<String>,
+    /// Requirements that a client is evidence against which gives up for good.
+    pub goes_on: Vec<String>,
+    /// Requirements that a crash of the client is evidence against.
+    pub survives: Vec<String>,
     /// Why the cache cannot equal the store at the end; `None` (default): it must.
     pub not_converged_because: Option<String>,
     /// Time limit for the end of the run after the last step, in milliseconds. Default 180 000 in `sim`.
@@ -511,7 +542,7 @@ pub struct RequestExpect {
     pub at_most_after_ms: Option<u64>,
     /// `as:`: the name by which later expectations refer to its list.
     pub name: Option<String>,
-    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty if it covers none.
     pub requirements: Vec<String>,
     /// Position in the file.
     pub at: Place,
@@ -526,7 +557,7 @@ pub struct RequestNever {
     pub query: Vec<QueryMatch>,
     /// Forbidden only after the step of this name is done; `None`: always.
     pub after: Option<String>,
-    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty if it covers none.
     pub requirements: Vec<String>,
     /// Position in the file.
     pub at: Place,
@@ -543,7 +574,7 @@ pub struct RequestCount {
     pub at_least: Option<u32>,
     /// Maximum.
     pub at_most: Option<u32>,
-    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty if it covers none.
     pub requirements: Vec<String>,
     /// Position in the file.
     pub at: Place,
@@ -554,7 +585,7 @@ pub struct RequestCount {
 pub struct EmittedExpect {
     /// The event.
     pub event: EmittedMatch,
-    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty if it covers none.
     pub requirements: Vec<String>,
 }
 
@@ -567,7 +598,7 @@ pub struct EmittedNever {
     pub before: Option<String>,
     /// Forbidden only after the step of this name is done.
     pub after: Option<String>,
-    /// Requirements that a failure is evidence against, of those that the scenario covers; empty: all of these.
+    /// Requirements that a failure is evidence against, of those that the scenario covers; empty if it covers none.
     pub requirements: Vec<String>,
 }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 pub(crate) use self::expect::*;
 pub(crate) use self::rules::*;
 pub(crate) use self::steps::*;
+use super::catalogue::Provoker;
 use super::read::{At, Entries, First, Json, OneOrMany, Text, WordOr};
 
 mod expect;
@@ -34,6 +35,9 @@ pub(crate) struct File {
     /// Requirement ids (e.g. `PAGE-05`) that this scenario tests. See requirements/catalogue.yaml. Required in this
     /// repository's `scenarios/`.
     pub(crate) covers: Option<At<Vec<At<String>>>>,
+    /// Who is known to send what the script sends, where that is stricter than what the catalogue says of the requirements.
+    /// What only an aggregated or old server sends counts as a SHOULD, and what nobody is known to send does not count.
+    pub(crate) provoked_by: Option<At<Provoker>>,
     /// Sources: URLs, or `owner/repo#number`.
     pub(crate) refs: Option<Vec<At<String>>>,
     /// The collection the client watches: a resource (`pods`, `widgets.probe.example.com`), or a map with its namespace.

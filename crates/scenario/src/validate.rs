@@ -71,20 +71,18 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     let mut reach = Reach::new(&client, world.count_of_target());
     let mut steps = Vec::new();
     for step in file.steps.unwrap_or_default() {
-        steps.push(v.step(&mut world, &mut reach, step));
+        steps.push(v.step(&mut world, &mut reach, &covers, step));
     }
     v.last_step_is_required();
     v.names.steps_are_over();
-    let expect = file
-        .expect
-        .map(|expect| v.expect(&world, &covers, expect))
-        .unwrap_or_default();
+    let expect = v.expect(&world, &covers, file.expect.unwrap_or_default());
     let scenario = Scenario {
         id: id.to_owned(),
         path: path.to_owned(),
         title,
         why,
         covers,
+        provoked_by: file.provoked_by.map(|provoker| provoker.value),
         refs,
         target,
         server,

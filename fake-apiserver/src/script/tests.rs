@@ -20,6 +20,7 @@ fn script(steps: Vec<Step>) -> Script {
         title: String::new(),
         why: String::new(),
         covers: Vec::new(),
+        provoked_by: None,
         refs: Vec::new(),
         target: Target {
             group: String::new(),
@@ -45,6 +46,7 @@ fn step(when: Trigger) -> Step {
         times: Times::Count(1),
         actions: vec![Action::Store(StoreAction::Compact)],
         within_ms: None,
+        requirements: Vec::new(),
     }
 }
 

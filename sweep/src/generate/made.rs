@@ -70,6 +70,7 @@ impl Draft {
                 id: REQUIREMENT.to_owned(),
                 at: place(4),
             }],
+            provoked_by: None,
             refs: Vec::new(),
             server: server(&self.server),
             client: client(&self.client),
@@ -319,6 +320,7 @@ fn made_step(step: &Step, target: &scenario::Target, at: Place) -> scenario::Ste
         },
         actions: actions.map(|action| made_action(action, target, at)).collect(),
         within_ms: step.waits().then_some(3 * 3_600_000),
+        requirements: Vec::new(),
     }
 }
 

@@ -15,7 +15,15 @@ impl Run {
             Ok(body) => body,
             Err(trouble) => {
                 self.surface(&trouble.body, trouble.code);
-                if self.is(Mistake::ResendsDeadToken) {
+                let status: Value = serde_json::from_str(&trouble.body).unwrap_or_default();
+                let offered = text(&status, "/metadata/continue");
+                if self.is(Mistake::TrustsInconsistentTokens) && !offered.is_empty() {
+                    self.phase = Phase::List(Listing {
+                        continue_token: Some(offered),
+                        resource_version: None,
+                        ..listing
+                    });
+                } else if self.is(Mistake::ResendsDeadToken) {
                     self.phase = Phase::List(listing);
                 } else {
                     self.abort(listing);
@@ -31,18 +39,29 @@ impl Run {
         else {
             self.surface("the answer is no list of this kind", None);
             self.abort(listing);
+            if self.is(Mistake::SpinsOnPoison) {
+                return;
+            }
             return self.back_off(None);
         };
         let next = text(&list, "/metadata/continue");
         let items = list.get("items").and_then(Value::as_array).cloned();
         let items = items.unwrap_or_default();
         let is_last = next.is_empty() || (items.is_empty() && self.is(Mistake::StopsAtEmptyPage));
+        if !is_last && self.is(Mistake::ReportsPageByPage) {
+            self.reports.push_back(Report::Init);
+            let objects = items
+                .iter()
+                .map(|object| Report::InitApply(self.reported(object)));
+            let objects: Vec<Report> = objects.collect();
+            self.reports.extend(objects);
+        }
         listing.found.extend(items);
         let version = match listing.resource_version.take() {
             Some(first) if !self.is(Mistake::WatchesFromLastPage) => first,
             Some(_) | None => text(&list, "/metadata/resourceVersion"),
         };
-        if is_last && version.is_empty() {
+        if is_last && version.is_empty() && !self.is(Mistake::AcceptsUnversionedLists) {
             self.surface("the list has no resourceVersion", None);
             self.abort(listing);
             return self.back_off(None);
@@ -91,6 +110,7 @@ impl Run {
             self.is(Mistake::RelistsFromZero)
         } else {
             settings.list_semantic == ListSemantic::Any
+                && !(settings.page_size.is_some() && self.is(Mistake::PagesAtTheNewestVersion))
         };
         if let Some(token) = &listing.continue_token {
             query.push(("continue", token.clone()));
@@ -104,7 +124,9 @@ impl Run {
             query.push(("resourceVersionMatch", "Exact".to_owned()));
         } else if from_cache {
             query.push(("resourceVersion", "0".to_owned()));
-            query.push(("resourceVersionMatch", "NotOlderThan".to_owned()));
+            if !self.is(Mistake::ListsWithoutMatch) {
+                query.push(("resourceVersionMatch", "NotOlderThan".to_owned()));
+            }
         }
         query
     }
@@ -133,7 +155,11 @@ impl Run {
             self.reports.extend(objects.into_iter().map(Report::InitApply));
             self.reports.push_back(Report::InitDone);
         }
-        self.resource_version = version;
+        self.reports.extend(self.late.take());
+        let number = |version: &str| version.parse::<u64>().unwrap_or_default();
+        if !(self.is(Mistake::KeepsHigherVersion) && number(&version) < number(&self.resource_version)) {
+            self.resource_version = version;
+        }
         if self.is(Mistake::ResumesFromItem)
             && let Some(newest) = newest_of(&found)
         {

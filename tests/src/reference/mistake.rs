@@ -110,11 +110,61 @@ pub enum Mistake {
     TrustsExactLists,
     /// Treats a silent watch as that of a quiet collection, for any time.
     TrustsSilence,
+    /// Does not request bookmarks.
+    AsksForNoBookmarks,
+    /// Reports a bookmark as a change.
+    StoresBookmarks,
+    /// Requests a streaming list without `resourceVersionMatch`.
+    StreamsWithoutMatch,
+    /// Ends a streaming list at its end marker, and opens a watch.
+    WatchesAgainAfterMarker,
+    /// Starts a streaming list at its last version, also after the server refused that one.
+    RepeatsRefusedVersion,
+    /// Watches from its own version if a new list returns a lower one.
+    KeepsHigherVersion,
+    /// Makes every delay eight times the one before, without a limit.
+    DelaysForMinutes,
+    /// Lists after a watch was refused with 429.
+    ListsAfterThrottling,
+    /// Ends after three failures, without a report.
+    GivesUpSilently,
+    /// Retries once a second, however often it failed.
+    RetriesEverySecond,
+    /// Does not report refused requests.
+    HidesRefusals,
+    /// Ends when a connection is refused.
+    GivesUpOnRefusedConnections,
+    /// Panics on bytes that are no JSON.
+    CrashesOnBrokenJson,
+    /// Reports the Status of an ERROR event as an object.
+    ReportsStatuses,
+    /// Retries at once after an object that it cannot decode.
+    SpinsOnPoison,
+    /// Does not decode objects with null for an optional value.
+    RefusesNulls,
+    /// Does not decode list items without `kind`.
+    RefusesBareItems,
+    /// Reports the last change of a stream only after the next snapshot.
+    ReportsLateEvents,
+    /// Resumes after a deletion from the version that the object had before.
+    ResumesBeforeDeletion,
+    /// Reports the items of a list that answers a watch as changes.
+    ReadsListsAsEvents,
+    /// Watches without a version after a list without one, and resumes from any event.
+    AcceptsUnversionedLists,
+    /// Lists at a resourceVersion without `resourceVersionMatch`.
+    ListsWithoutMatch,
+    /// Continues a list with the inconsistent token of a 410, and watches from the version of that page.
+    TrustsInconsistentTokens,
+    /// Reports the objects of a page before it requests the next one.
+    ReportsPageByPage,
+    /// Lists at the newest version if it has a page size, though it is set to read any.
+    PagesAtTheNewestVersion,
 }
 
 impl Mistake {
     /// All mistakes.
-    pub const ALL: [Self; 53] = [
+    pub const ALL: [Self; 78] = [
         Self::ResumesFromItem,
         Self::KeepsPageOneLeftovers,
         Self::IgnoresGoneStatus,
@@ -168,6 +218,31 @@ impl Mistake {
         Self::IgnoresRefusalBodies,
         Self::TrustsExactLists,
         Self::TrustsSilence,
+        Self::AsksForNoBookmarks,
+        Self::StoresBookmarks,
+        Self::StreamsWithoutMatch,
+        Self::WatchesAgainAfterMarker,
+        Self::RepeatsRefusedVersion,
+        Self::KeepsHigherVersion,
+        Self::DelaysForMinutes,
+        Self::ListsAfterThrottling,
+        Self::GivesUpSilently,
+        Self::RetriesEverySecond,
+        Self::HidesRefusals,
+        Self::GivesUpOnRefusedConnections,
+        Self::CrashesOnBrokenJson,
+        Self::ReportsStatuses,
+        Self::SpinsOnPoison,
+        Self::RefusesNulls,
+        Self::RefusesBareItems,
+        Self::ReportsLateEvents,
+        Self::ResumesBeforeDeletion,
+        Self::ReadsListsAsEvents,
+        Self::AcceptsUnversionedLists,
+        Self::ListsWithoutMatch,
+        Self::TrustsInconsistentTokens,
+        Self::ReportsPageByPage,
+        Self::PagesAtTheNewestVersion,
     ];
 
     /// Returns the mistake whose variant has this name.

@@ -20,6 +20,9 @@ const TRUST: Duration = Duration::from_secs(600);
 /// Maximum length of a line; nothing in a Kubernetes cluster is longer.
 const LINE_MAX: usize = 16 << 20;
 
+/// Longer than any run.
+pub(super) const FOR_EVER: Duration = Duration::from_secs(1_000_000);
+
 enum Flow {
     On,
     Leave,
@@ -30,13 +33,18 @@ impl Run {
         let mut query = self.selectors(true);
         query.push(("watch", "true".to_owned()));
         query.push(("timeoutSeconds", self.lifetime().as_secs().to_string()));
-        if self.start.settings.bookmarks || initial {
+        if initial || (self.start.settings.bookmarks && !self.is(Mistake::AsksForNoBookmarks)) {
             query.push(("allowWatchBookmarks", "true".to_owned()));
         }
         if initial {
             query.push(("sendInitialEvents", "true".to_owned()));
-            query.push(("resourceVersionMatch", "NotOlderThan".to_owned()));
-        } else {
+            if !self.is(Mistake::StreamsWithoutMatch) {
+                query.push(("resourceVersionMatch", "NotOlderThan".to_owned()));
+            }
+            if self.seen_any && self.is(Mistake::RepeatsRefusedVersion) {
+                query.push(("resourceVersion", self.resource_version.clone()));
+            }
+        } else if !self.resource_version.is_empty() {
             query.push(("resourceVersion", self.version_to_send()));
         }
         match self.ask(query, false).await {
@@ -68,7 +76,11 @@ impl Run {
         let rejected = trouble
             .code
             .is_some_and(|code| (400..500).contains(&code) && code != 429);
-        if trouble.expired() && !initial && !self.is(Mistake::IgnoresGoneStatus) {
+        if trouble.code.is_none() && self.is(Mistake::GivesUpOnRefusedConnections) {
+            self.over = true;
+        } else if (trouble.expired() && !initial && !self.is(Mistake::IgnoresGoneStatus))
+            || (trouble.code == Some(429) && self.is(Mistake::ListsAfterThrottling))
+        {
             self.start_over();
         } else if initial {
             // An older server does not support streaming lists; 410 only requires a new start.
@@ -86,7 +98,7 @@ impl Run {
 
     pub(super) async fn read(&mut self, mut reading: Reading) {
         let patience = if self.is(Mistake::WaitsForever) {
-            Duration::from_secs(1_000_000)
+            FOR_EVER
         } else if self.is(Mistake::DropsQuietWatches) {
             Duration::from_secs(3)
         } else {
@@ -131,6 +143,7 @@ impl Run {
             }
         }
         self.torn(&reading);
+        self.late = self.held.take();
         self.ended(&reading);
         if self.is(Mistake::ListsAfterEveryEnd) {
             self.start_over();
@@ -214,6 +227,10 @@ impl Run {
                 }
                 Some(Err(problem)) if problem.is_eof() => break,
                 Some(Err(problem)) => {
+                    assert!(
+                        !self.is(Mistake::CrashesOnBrokenJson),
+                        "the stream is no JSON: {problem}"
+                    );
                     flow = self.poisoned(reading.initial.is_some(), &problem.to_string());
                     done = buffer.len();
                     break;
@@ -234,6 +251,14 @@ impl Run {
     fn event(&mut self, reading: &mut Reading, event: &Value) -> Flow {
         let initial = reading.initial.is_some();
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+        if self.is(Mistake::ReadsListsAsEvents)
+            && let Some(items) = event.get("items").and_then(Value::as_array)
+        {
+            for item in items {
+                self.report(item, false);
+            }
+            return Flow::On;
+        }
         let Some(object) = event.get("object").filter(|object| object.is_object()) else {
             return self.poisoned(initial, "an event without an object");
         };
@@ -243,7 +268,11 @@ impl Run {
             "BOOKMARK" => {
                 reading.brought += 1;
                 self.bookmark(reading, object, version);
-                Flow::On
+                if initial && reading.initial.is_none() && self.is(Mistake::WatchesAgainAfterMarker) {
+                    Flow::Leave
+                } else {
+                    Flow::On
+                }
             }
             "ADDED" | "MODIFIED" | "DELETED" => {
                 if version.is_empty() || !self.is_sound(object) {
@@ -272,6 +301,9 @@ impl Run {
         }
         if self.is(Mistake::IgnoresBookmarks) {
             return;
+        }
+        if self.is(Mistake::StoresBookmarks) {
+            self.report(object, false);
         }
         let newer = match (version.parse::<u64>(), self.resource_version.parse::<u64>()) {
             (Ok(new), Ok(old)) => new >= old,
@@ -304,7 +336,11 @@ impl Run {
         }
         let number = |version: &str| version.parse::<u64>().unwrap_or_default();
         let goes_back = number(&version) < number(&self.resource_version);
-        if !(goes_back && self.is(Mistake::ResumesFromHighest)) {
+        if deleted && self.is(Mistake::ResumesBeforeDeletion) {
+            let known = self.known.get(&self.reported(object).key());
+            let before = known.and_then(|known| known.resource_version.clone());
+            self.resource_version = before.unwrap_or_else(|| self.resource_version.clone());
+        } else if !(goes_back && self.is(Mistake::ResumesFromHighest)) {
             self.resource_version = version;
         }
         self.starts = 0;
@@ -328,6 +364,10 @@ impl Run {
             self.known.insert(object.key(), object.clone());
             Report::Apply(object)
         };
+        if self.is(Mistake::ReportsLateEvents) {
+            self.reports.extend(self.held.replace(report));
+            return;
+        }
         if self.is(Mistake::ReportsTwice) {
             self.reports.push_back(report.clone());
         }
@@ -341,6 +381,9 @@ impl Run {
             .and_then(|code| u16::try_from(code).ok());
         let reason = text(status, "/reason");
         self.surface(&text(status, "/message"), code);
+        if self.is(Mistake::ReportsStatuses) {
+            self.report(status, false);
+        }
         if self.is(Mistake::ReadsPastError) {
             return Flow::On;
         }
@@ -373,7 +416,9 @@ impl Run {
         } else {
             self.try_again();
         }
-        self.back_off(None);
+        if !self.is(Mistake::SpinsOnPoison) {
+            self.back_off(None);
+        }
         Flow::Leave
     }
 }

@@ -9,7 +9,7 @@ use kube_client::client::Body;
 use serde_json::Value;
 
 /// Timeout for a response head, and for a body that is read completely.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Sends a read and waits for the response head.
 pub(super) async fn get(
@@ -18,6 +18,7 @@ pub(super) async fn get(
     query: &str,
     list: bool,
     accept_encoding: Option<&str>,
+    patience: Duration,
 ) -> Result<Body, Trouble> {
     let target = &start.target;
     let base = if target.group.is_empty() {
@@ -44,7 +45,7 @@ pub(super) async fn get(
     let request = request
         .body(Body::empty())
         .expect("a path and a query that were just escaped make a request");
-    let answer = tokio::time::timeout(PATIENCE, kube.send(request)).await;
+    let answer = tokio::time::timeout(patience, kube.send(request)).await;
     let response = match answer {
         Err(_) => return Err(Trouble::of_transport("no answer")),
         Ok(Err(problem)) => return Err(Trouble::of_transport(&problem.to_string())),

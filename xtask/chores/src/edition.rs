@@ -1,10 +1,12 @@
 //! `cargo xtask edition NAME`: freezes the requirements that the scenarios test today, and their digest; `--check`
-//! compares the frozen editions. `scenario::edition` describes editions and the comparison.
+//! compares the frozen editions and the page of their errata, which `--page` writes. `scenario::edition` and
+//! `scenario::errata` describe them and the comparison.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use fake_apiserver::scenario::edition;
+use fake_apiserver::scenario::errata::errata;
 
 use crate::clients;
 
@@ -12,18 +14,25 @@ use crate::clients;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Name of the new edition: the year and a number, e.g. 2026.1.
-    #[arg(value_name = "NAME", value_parser = name, required_unless_present = "check")]
+    #[arg(value_name = "NAME", value_parser = name, required_unless_present_any = ["check", "page"])]
     name: Option<String>,
-    /// Compare the editions with their digests, the catalogue and the scenarios; write nothing.
-    #[arg(long, conflicts_with = "name")]
+    /// Compare the editions with their digests, the errata, the catalogue and the scenarios; write nothing.
+    #[arg(long, conflicts_with_all = ["name", "page"])]
     check: bool,
+    /// Write docs/withdrawn.md from requirements/errata.yaml.
+    #[arg(long, conflicts_with = "name")]
+    page: bool,
 }
+
+/// What was withdrawn, for people.
+const PAGE: &str = "docs/withdrawn.md";
 
 /// Exit code 0: the file is written, or nothing differs; 1: an edition was changed, or lists a missing scenario or
 /// requirement; 2: the file exists, or the scenarios have mistakes.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let done = match &arguments.name {
         Some(name) => write(name).map(|line| (line, ExitCode::SUCCESS)),
+        None if arguments.page => write_page().map(|line| (line, ExitCode::SUCCESS)),
         None => check(),
     };
     match done {
@@ -58,6 +67,12 @@ fn write(name: &str) -> Result<String, String> {
     ))
 }
 
+fn write_page() -> Result<String, String> {
+    let path = clients::root().join(PAGE);
+    std::fs::write(&path, errata().page()).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(format!("wrote {}", path.display()))
+}
+
 /// Returns every edition with its digest, and the mistakes.
 fn check() -> Result<(String, ExitCode), String> {
     let scenarios = clients::load(&clients::root())?;
@@ -72,6 +87,11 @@ fn check() -> Result<(String, ExitCode), String> {
         })
         .collect();
     let mut wrong = edition::changed();
+    wrong.extend(errata().disagreements());
+    let page = std::fs::read_to_string(clients::root().join(PAGE)).unwrap_or_default();
+    if page != errata().page() {
+        wrong.push(format!("{PAGE} is stale: run `cargo xtask edition --page`"));
+    }
     for edition in edition::editions() {
         wrong.extend(edition.disagreements(scenarios.iter().map(AsRef::as_ref)));
     }

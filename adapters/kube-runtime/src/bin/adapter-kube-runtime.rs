@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use adapter_kube_runtime::KubeRuntime;
-use conformance::adapter::serve::{Capability, Recovers, serve};
+use conformance::adapter::serve::{Capability, Recovers, Retries, serve_with};
 
-/// The library has no option for idle streams (`idle-timeout`, `list-timeout`, `staleness-probe`), and does not read
-/// Retry-After.
+/// Without it, kube-client retries refused requests as it does by default.
+const BARE: &str = "--without-client-retries";
+
+/// The library has no option for idle streams (`idle-timeout`, `list-timeout`, `staleness-probe`).
 const CAPABILITIES: [Capability; 17] = [
     Capability::Selectors,
     Capability::FieldSelectors,
@@ -28,5 +30,9 @@ const CAPABILITIES: [Capability; 17] = [
 ];
 
 fn main() -> ExitCode {
-    serve(&KubeRuntime, &CAPABILITIES, Recovers::Library)
+    let retries = match std::env::args().nth(1).as_deref() {
+        Some(BARE) => Retries::OfTheClient,
+        Some(_) | None => Retries::OfKubeClient,
+    };
+    serve_with(&KubeRuntime, &CAPABILITIES, Recovers::Library, retries)
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ::trace::record::{RunEnd, StoreWrite, Verb};
+use ::trace::record::{FrameType, RunEnd, StoreWrite, Verb};
 use ::trace::report::Report;
 use scenario::ClientMode;
 use serde_json::{Map, Value};
 
-use super::{Finding, Ground, resume};
+use super::{Finding, Ground, ids, resume};
 use crate::cache::Cache;
-use crate::trace::{Op, Reported, Snapshot};
+use crate::trace::{Delivery, Op, Reported, SentFrame, Snapshot};
 use crate::words;
 
 /// INV-09 (client-go Replace; kube's `Event`): readers see the old or the new objects, so no change to the old ones
@@ -38,7 +38,20 @@ pub(super) fn relist_in_one_piece(ground: &Ground<'_, '_>) -> Vec<Finding> {
             | Report::Crashed { .. } => continue,
         };
         let what = words::report(ground.scenario, reported);
+        let asked = ground.trace.asked_before(reported.at.seq).iter().rev();
+        let is_streamed = asked.take(1).any(|read| read.verb == Verb::WatchList);
+        let breaks: &[&str] = match reported.report {
+            Report::Apply(_) | Report::Delete(_) if is_streamed => &["WLIST-02"],
+            Report::Apply(_) | Report::Delete(_) => &["GONE-06"],
+            Report::Init
+            | Report::InitApply(_)
+            | Report::InitDone
+            | Report::Error { .. }
+            | Report::Ended
+            | Report::Crashed { .. } => &[],
+        };
         found.push(Finding {
+            requirements: ids(breaks),
             sentence: format!(
                 "the client reported {what} at {} {wrong}",
                 words::time(reported.at.at)
@@ -155,6 +168,26 @@ fn differs(
     if missing.is_empty() && extra.is_empty() {
         return None;
     }
+    let is_extra =
+        |object: &::trace::record::ObjectRef| extra.iter().any(|reported| reported.key == object.key);
+    let breaks: &[&str] = if streamed {
+        let was_deleted = set
+            .items
+            .iter()
+            .any(|(object, op)| *op == Op::Gone && is_extra(object));
+        if was_deleted { &["WLIST-04"] } else { &["WLIST-03"] }
+    } else if !extra.is_empty() {
+        // The items of lists that were given up are no part of a snapshot.
+        let given_up =
+            |state: &Delivery<'_>| state.listed && state.sent.seq < set.began.seq && is_extra(state.object);
+        if ground.trace.deliveries.iter().any(given_up) {
+            &["PAGE-07"]
+        } else {
+            &[]
+        }
+    } else {
+        &[]
+    };
     let mut wrong = Vec::new();
     if !missing.is_empty() {
         let names = words::few(&missing, 4, |key| words::name(ground.scenario, key).to_owned());
@@ -178,6 +211,7 @@ fn differs(
         .map(|reported| words::state(ground.scenario, &reported.key, reported.resource_version()))
         .collect();
     Some(Finding {
+        requirements: ids(breaks),
         sentence: format!(
             "the client reported the set sent at {} {}",
             words::time(set.done.at),
@@ -245,6 +279,7 @@ pub(super) fn resume_means_in_step(ground: &Ground<'_, '_>) -> Vec<Finding> {
         );
         let Some(wrong) = wrong else { continue };
         found.push(Finding {
+            requirements: ids(&["WATCH-03"]),
             sentence: format!(
                 "the client resumed from {version} at {}, but what it had reported by then differs from the store at {version}: {wrong}",
                 words::time(watch.asked.at)
@@ -290,6 +325,7 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
         let gone = if is_object { gone_before(ground, until) } else { 0 };
         if sets.count() + gone <= if is_counted { index } else { 0 } {
             found.push(Finding {
+                requirements: ids(breaks_by_early_end(ground, until)),
                 sentence: format!(
                     "the client reported init_done at {} though no list, and no streaming list up to its end marker, had been sent whole",
                     words::time(reported.at.at)
@@ -303,6 +339,23 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
         from = until;
     }
     found
+}
+
+/// Returns the requirements that a client contradicts which reported init_done before any snapshot was complete.
+fn breaks_by_early_end(ground: &Ground<'_, '_>, until: u64) -> &'static [&'static str] {
+    let mut asked = ground.trace.asked_before(until).iter().rev();
+    let Some(stream) = asked.next().filter(|read| read.verb == Verb::WatchList) else {
+        return &["LIST-01"];
+    };
+    let sent = || stream.frames.iter().take_while(|sent| sent.sent.seq < until);
+    let is_bookmark = |sent: &SentFrame<'_>| matches!(sent.frame.kind, FrameType::Bookmark { .. });
+    if stream.over().is_some_and(|over| over.seq < until) {
+        &["LIST-01", "WLIST-02", "WLIST-09"]
+    } else if sent().any(is_bookmark) {
+        &["LIST-01", "WLIST-02", "BOOKMARK-06"]
+    } else {
+        &["LIST-01", "WLIST-02"]
+    }
 }
 
 /// Counts deletions sent before a position.
@@ -373,6 +426,7 @@ pub(super) fn convergence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         Some(_) | None => String::new(),
     };
     vec![Finding {
+        requirements: scenario.expect.converges.clone(),
         sentence: format!("the client does not hold what the server holds at the end{quiet}: {wrong}"),
         expected: format!("{{{}}}", words::few(&right, 12, state)),
         actual: format!("{{{}}}", words::few(&held, 12, state)),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ::trace::record::{FrameType, RunEnd, Verb, WriteOp};
+use ::trace::record::{FrameType, ObjectRef, RunEnd, Verb, WriteOp};
 use ::trace::report::Report;
 use scenario::ClientMode;
 
-use super::{Finding, Ground};
+use super::{Finding, Ground, ids};
 use crate::cache::Cache;
 use crate::trace::{Delivery, Exchange, Op, Reported};
 use crate::words;
@@ -20,6 +20,7 @@ pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if sources.peek().is_none() {
             if !ground.may_have_unrecorded_source(reported) {
                 found.push(Finding {
+                    requirements: ids(&["ORDER-01"]),
                     sentence: format!(
                         "the client reported {} at {}, a state the server never sent",
                         words::report(ground.scenario, reported),
@@ -52,6 +53,7 @@ pub(super) fn subsequence(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 && !ground.may_be_of_an_unfinished_page(reported)
             {
                 found.push(Finding {
+                    requirements: ids(&["ORDER-01"]),
                     sentence: format!(
                         "the client reported {} at {} after {}, against the order in which the server made them",
                         words::report(ground.scenario, reported),
@@ -149,7 +151,12 @@ pub(super) fn reliable<'t, 'a>(ground: &'t Ground<'_, 'a>) -> Vec<Finding> {
             } else {
                 "change"
             };
+            let is_reborn = |later: &&Delivery<'_>| {
+                later.object.key == event.object.key && later.object.uid != event.object.uid
+            };
+            let reborn = event.op == Op::Gone && live.iter().any(is_reborn);
             found.push(Finding {
+                requirements: ids(&[if reborn { "EVENT-07" } else { "WATCH-03" }]),
                 sentence: format!(
                     "the client never reported the {op} {what} it was sent at {}, though it read on: it reported {} from the same stream",
                     words::time(event.sent.at),
@@ -266,6 +273,7 @@ pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
         }
         let what = words::report(ground.scenario, reported);
         found.push(Finding {
+            requirements: ids(&["ORDER-02"]),
             sentence: format!(
                 "the client reported {what} a second time at {}",
                 words::time(reported.at.at)
@@ -298,6 +306,7 @@ pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
         }
         let what = words::report(ground.scenario, reported);
         found.push(Finding {
+            requirements: ids(&["SEL-01"]),
             sentence: format!(
                 "the client reported {what} at {}, an object outside the namespace and selectors of its watch",
                 words::time(reported.at.at)
@@ -314,6 +323,7 @@ pub(super) fn filter(ground: &Ground<'_, '_>) -> Vec<Finding> {
 pub(super) fn no_partial_frames(ground: &Ground<'_, '_>) -> Vec<Finding> {
     from_nowhere_else(
         ground,
+        "CONN-01",
         |source| source.whole,
         |ground, torn| {
             let frame = ground
@@ -335,6 +345,7 @@ pub(super) fn no_partial_frames(ground: &Ground<'_, '_>) -> Vec<Finding> {
 pub(super) fn error_is_final(ground: &Ground<'_, '_>) -> Vec<Finding> {
     from_nowhere_else(
         ground,
+        "GONE-07",
         |source| !source.after_error,
         |_, _| "which came after an ERROR line".to_owned(),
     )
@@ -343,6 +354,7 @@ pub(super) fn error_is_final(ground: &Ground<'_, '_>) -> Vec<Finding> {
 /// Returns reports all of whose sources on the wire are invalid.
 fn from_nowhere_else<'a>(
     ground: &Ground<'_, 'a>,
+    breaks: &str,
     good: impl Fn(&Delivery<'a>) -> bool,
     why: impl Fn(&Ground<'_, 'a>, &Delivery<'a>) -> String,
 ) -> Vec<Finding> {
@@ -357,6 +369,7 @@ fn from_nowhere_else<'a>(
         }
         let what = words::report(ground.scenario, reported);
         found.push(Finding {
+            requirements: ids(&[breaks]),
             sentence: format!(
                 "the client reported {what} at {}, {}",
                 words::time(reported.at.at),
@@ -403,7 +416,11 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
                     continue;
                 }
                 let what = words::report(ground.scenario, reported);
+                let relisted = trace
+                    .snapshot_before(reported.at.seq)
+                    .is_some_and(|set| set.done.seq > deletion);
                 found.push(Finding {
+                    requirements: ids(if relisted { &["ORDER-01", "ORDER-04"] } else { &["ORDER-01"] }),
                     sentence: format!(
                         "the client reported {what} at {} after it had reported that very object deleted, and the server did not send it again",
                         words::time(reported.at.at)
@@ -416,6 +433,7 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
             None => {}
         }
     }
+    found.extend(back_after_relist(ground));
     let Some((ended, RunEnd::Complete | RunEnd::NotConverged { .. })) = trace.ended else {
         return found;
     };
@@ -433,6 +451,7 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
         }
         let name = words::name(ground.scenario, key);
         found.push(Finding {
+            requirements: ids(&["EVENT-08"]),
             sentence: format!(
                 "the client still holds an earlier {name} (uid {}) where the server has a new one (uid {})",
                 held.uid(),
@@ -442,6 +461,61 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
             actual: format!("{name} with uid {}", held.uid()),
             evidence: vec![held.at.seq, ended.seq],
         });
+    }
+    found
+}
+
+/// Returns changes that were reported after a snapshot without their object, though the server did not send it again: events
+/// of a stream that the snapshot replaced.
+fn back_after_relist(ground: &Ground<'_, '_>) -> Vec<Finding> {
+    let trace = ground.trace;
+    let mut found = Vec::new();
+    let mut relists = 0;
+    for reported in &trace.reports {
+        match reported.report {
+            Report::InitDone => relists += 1,
+            Report::Apply(_) if !reported.uid().is_empty() => {
+                let is_it = |object: &ObjectRef| object.uid == reported.uid() && object.key == reported.key;
+                let sent = trace.deliveries.iter().filter(|state| {
+                    state.op == Op::Set && state.sent.seq < reported.at.seq && is_it(state.object)
+                });
+                let Some(last) = sent.map(|state| state.sent.seq).max() else {
+                    continue;
+                };
+                // As many relists were reported as snapshots were sent up to this one, so that it is one of them.
+                let mut sets = trace.snapshots.iter().take(relists);
+                let without = sets.find(|set| {
+                    set.began.seq > last
+                        && !set.scripted
+                        && !set.opaque
+                        && set.consistent
+                        && !set.items.iter().any(|(object, _)| is_it(object))
+                });
+                let Some(set) = without
+                    .filter(|_| trace.rolled_back.is_none() && !ground.may_have_unrecorded_source(reported))
+                else {
+                    continue;
+                };
+                let what = words::report(ground.scenario, reported);
+                found.push(Finding {
+                    requirements: ids(&["ORDER-04"]),
+                    sentence: format!(
+                        "the client reported {what} at {} after a list without it, and the server did not send it again",
+                        words::time(reported.at.at)
+                    ),
+                    expected: "nothing from before the list".to_owned(),
+                    actual: what,
+                    evidence: vec![last, set.done.seq, reported.at.seq],
+                });
+            }
+            Report::Init
+            | Report::InitApply(_)
+            | Report::Apply(_)
+            | Report::Delete(_)
+            | Report::Error { .. }
+            | Report::Ended
+            | Report::Crashed { .. } => {}
+        }
     }
     found
 }

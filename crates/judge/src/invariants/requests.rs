@@ -5,7 +5,7 @@ use std::time::Duration;
 use ::trace::fault::Ending;
 use ::trace::record::{FrameType, Side};
 
-use super::{Finding, Ground};
+use super::{Finding, Ground, ids};
 use crate::trace::{Answer, Exchange, Moment, readable};
 use crate::words;
 
@@ -20,11 +20,15 @@ const FREE_REQUESTS: usize = 5;
 /// … at most this many in any window, which is 1.5 per second.
 const WINDOW_REQUESTS: usize = 45;
 const WINDOW: Duration = Duration::from_secs(30);
+/// So many requests in this time are a hot loop: ten a second.
+const HOT_LOOP: Duration = Duration::from_millis(4_500);
 /// Longest `Retry-After` that is enforced, because a client may cap it: a server that sends hours by mistake would
 /// switch the client off (our watcher caps at 10 min).
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
 /// Start of the server's message about a non-numeric version.
 const INVALID_VERSION: &str = "resourceVersion: Invalid value";
+/// A continue token that must not be sent again.
+const REFUSED_TOKEN: &str = "a token the server had refused with 410";
 /// Tolerance for requests before `Retry-After` is over: clocks differ.
 const RETRY_AFTER_SLACK: Duration = Duration::from_millis(50);
 
@@ -49,7 +53,9 @@ pub(super) fn legal(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if broken.is_empty() {
             continue;
         }
+        let of_streaming_list = read.query("sendInitialEvents").is_some();
         found.push(Finding {
+            requirements: ids(&[if of_streaming_list { "WLIST-01" } else { "LIST-06" }]),
             sentence: format!(
                 "the client sent an illegal request at {}: {}: {}",
                 words::time(read.asked.at),
@@ -96,6 +102,11 @@ fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
             continue;
         }
         found.push(Finding {
+            requirements: ids(&[if head.status == 429 {
+                "RETRY-05"
+            } else {
+                "RETRY-13"
+            }]),
             sentence: format!(
                 "the client sent {} only {} after {} with Retry-After: {seconds}",
                 words::request(next),
@@ -112,8 +123,8 @@ fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
 
 fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
-    // Requests in order, with whether each leaves the client failing.
-    let mut tries: Vec<(Moment, bool)> = trace.refused.iter().map(|at| (*at, true)).collect();
+    // Requests in order, with whether each leaves the client failing, and whether it was refused.
+    let mut tries: Vec<(Moment, bool, bool)> = trace.refused.iter().map(|at| (*at, true, true)).collect();
     let mut watch_failed = false;
     for read in trace.reads() {
         let failing = if read.is_watch() {
@@ -123,16 +134,20 @@ fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
         } else {
             list_fails(read, &mut watch_failed)
         };
-        tries.extend(failing.map(|failing| (read.asked, failing)));
+        let is_refused = read.status().is_none_or(|status| status >= 300);
+        tries.extend(failing.map(|failing| (read.asked, failing, is_refused)));
     }
     tries.sort_unstable();
     let mut streak: Vec<Moment> = Vec::new();
-    for (at, failing) in tries {
+    let mut refused = 0;
+    for (at, failing, is_refused) in tries {
         if !failing {
             streak.clear();
+            refused = 0;
             continue;
         }
         streak.push(at);
+        refused += usize::from(is_refused);
         let counted = &streak[streak.len().min(FREE_REQUESTS)..];
         let Some(first) = counted
             .len()
@@ -143,6 +158,11 @@ fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
         };
         if at.at - first.at < WINDOW {
             return vec![Finding {
+                requirements: ids(match (refused, at.at - first.at < HOT_LOOP) {
+                    (0, true) => &["RETRY-07", "RETRY-14"],
+                    (0, false) => &["RETRY-14"],
+                    _ => &["RETRY-01"],
+                }),
                 sentence: format!(
                     "the client kept failing and sent {} requests within {} from {} on",
                     WINDOW_REQUESTS + 1,
@@ -226,6 +246,11 @@ pub(super) fn single_flight(ground: &Ground<'_, '_>) -> Vec<Finding> {
                 ("list", "lists")
             };
             found.push(Finding {
+                requirements: ids(if read.is_watch() {
+                    &["RETRY-10", "CLOSE-04"]
+                } else {
+                    &["RETRY-10"]
+                }),
                 sentence: format!(
                     "the client had two {kinds} at once: {} at {} while {} of {} was still open",
                     words::request(read),
@@ -249,8 +274,9 @@ pub(super) fn quiescence(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let Some(stop) = trace.stop else { return Vec::new() };
     let late = stop.at + ON_THE_WAY;
     let mut found = Vec::new();
-    let mut add = |sentence: String, expected: &str, actual: String, seq: u64| {
+    let mut add = |breaks: &str, sentence: String, expected: &str, actual: String, seq: u64| {
         found.push(Finding {
+            requirements: ids(&[breaks]),
             sentence,
             expected: expected.to_owned(),
             actual,
@@ -265,6 +291,7 @@ pub(super) fn quiescence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let what = words::request(read);
         let after = words::span((read.asked.at - stop.at).as_millis() as u64);
         add(
+            "CLOSE-02",
             format!("the client sent {what} {after} after it was stopped"),
             "no request",
             what,
@@ -279,6 +306,7 @@ pub(super) fn quiescence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let what = words::report(ground.scenario, said);
         let after = words::span((said.at.at - stop.at).as_millis() as u64);
         add(
+            "CLOSE-02",
             format!("the client reported {what} {after} after it was stopped"),
             "no report",
             what,
@@ -302,7 +330,14 @@ pub(super) fn quiescence(ground: &Ground<'_, '_>) -> Vec<Finding> {
         };
         if overdue {
             let what = words::request(open);
+            let is_slow = ground.scenario.client.consumer_delay_ms > 0;
+            let breaks = match (is_slow, open.is_watch()) {
+                (true, _) => "CLOSE-03",
+                (false, true) => "CLOSE-01",
+                (false, false) => "CLOSE-02",
+            };
             add(
+                breaks,
                 format!("the client left {what} open for more than 2 s after it was stopped"),
                 "every stream closed within 2 s",
                 format!("{what} still open"),
@@ -324,6 +359,11 @@ pub(super) fn token_hygiene(ground: &Ground<'_, '_>) -> Vec<Finding> {
         };
         if let Some((why, seq)) = misused(ground, &attempt, list, token) {
             found.push(Finding {
+                requirements: ids(&[if why == REFUSED_TOKEN {
+                    "PAGE-05"
+                } else {
+                    "PAGE-02"
+                }]),
                 sentence: format!(
                     "the client asked for page {} at {} with {why}",
                     list.page,
@@ -375,10 +415,7 @@ fn misused(
                     && asked.query("continue") == Some(token)
                     && !lost(asked)
                 {
-                    return Some((
-                        "a token the server had refused with 410".to_owned(),
-                        body.sent.seq,
-                    ));
+                    return Some((REFUSED_TOKEN.to_owned(), body.sent.seq));
                 }
             }
             Some(Answer::Torn {

@@ -7,7 +7,7 @@ use ::trace::record::{Frame, FrameType, ObjectRef, Side, Verb};
 use ::trace::report::Report;
 use scenario::{ClientMode, Transport};
 
-use super::{Finding, Ground};
+use super::{Finding, Ground, ids};
 use crate::trace::{Answer, End, Exchange, Moment, SentFrame, Snapshot, Trace, readable};
 use crate::words;
 
@@ -25,13 +25,14 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if standing.unknown || standing.allows(version) {
             continue;
         }
-        let (why, seq) = explain(ground, watch, version);
+        let Origin { why, seq, breaks } = explain(ground, watch, version);
         // Bytes that are not an event of a known type may still contain a version.
         if seq.is_none() && ground.opaque_before(watch.asked.seq) {
             continue;
         }
         let allowed: Vec<&str> = standing.allowed().collect();
         found.push(Finding {
+            requirements: ids(breaks),
             sentence: format!(
                 "the client watched from {version} at {}, {why}; {}",
                 words::time(watch.asked.at),
@@ -72,6 +73,7 @@ pub(super) fn from_the_latest(ground: &Ground<'_, '_>) -> Vec<Finding> {
         }
         let latest = standing.latest.last().copied().unwrap_or("(none)");
         found.push(Finding {
+            requirements: ids(&[breaks_by_rewind(ground, standing.latest_seq)]),
             sentence: format!(
                 "the client watched from {version} at {} though it had received everything up to {latest}",
                 words::time(watch.asked.at)
@@ -96,6 +98,11 @@ pub(super) fn not_before_a_snapshot(ground: &Ground<'_, '_>) -> Vec<Finding> {
             trace.snapshot_before(until).is_none() && starts_without_list(trace, 0, until).next().is_none()
         })
         .map(|(watch, version)| Finding {
+            requirements: ids(&[if streamed_before(ground.trace, watch.asked.seq) {
+                "WLIST-09"
+            } else {
+                "LIST-01"
+            }]),
             sentence: format!(
                 "the client watched from {version} at {} before any list or streaming list was sent whole",
                 words::time(watch.asked.at)
@@ -134,6 +141,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
             && !may_have_stopped_before(ground, expired, at.seq, next.asked.seq)
         {
             found.push(Finding {
+                requirements: ids(&[breaks_by_watching_again(expired)]),
                 sentence: format!(
                     "the client watched from {} at {} though the server had sent 410 at {} and no new list was complete",
                     next.pinned().unwrap_or_default(),
@@ -148,6 +156,7 @@ pub(super) fn not_again_after_expiry(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let pinned = lists.at(version, at.seq);
         if pinned.len() > 2 {
             found.push(Finding {
+                requirements: ids(&["GONE-04"]),
                 sentence: format!(
                     "the client listed at {version} {} times after the server had sent 410 for it: that version cannot succeed any more",
                     pinned.len()
@@ -223,6 +232,7 @@ pub(super) fn no_rewind_by_choice(ground: &Ground<'_, '_>) -> Vec<Finding> {
         .filter_map(|read| {
             let (version, seq) = newest_seen(ground, read.asked.seq)?;
             Some(Finding {
+                requirements: ids(&["LIST-05"]),
                 sentence: format!(
                     "the client asked for resourceVersion=0 at {} though it had seen {version}: the answer may be older",
                     words::time(read.asked.at)
@@ -524,9 +534,75 @@ pub(crate) fn resumes_from(frame: &Frame) -> Option<&str> {
     }
 }
 
-/// Describes where a wrong version comes from, and returns the record that proves it.
-fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> (String, Option<u64>) {
+/// Returns the requirement that a client contradicts which resumed from an earlier version than the one it received
+/// at `latest`.
+fn breaks_by_rewind(ground: &Ground<'_, '_>, latest: Option<u64>) -> &'static str {
+    let watches = ground.trace.watches();
+    let mut frames = watches.flat_map(|stream| &stream.frames);
+    let last = latest.and_then(|latest| frames.find(|sent| sent.sent.seq == latest));
+    match last.map(|sent| &sent.frame.kind) {
+        Some(FrameType::Bookmark { .. }) => "BOOKMARK-02",
+        Some(FrameType::Deleted) => "EVENT-03",
+        Some(FrameType::Added | FrameType::Modified | FrameType::Error { .. } | FrameType::Raw) | None => {
+            "WATCH-01"
+        }
+    }
+}
+
+/// Returns the requirement that a client contradicts which watched again after this watch had expired.
+fn breaks_by_watching_again(expired: &Exchange<'_>) -> &'static str {
+    let is_ended = expired.end.is_some_and(|end| end.by == Side::Server);
+    let has_reason = match (&expired.answer, expired.error_frame()) {
+        (_, Some((_, _, reason))) => !reason.is_empty(),
+        (Some(Answer::Body(body)), None) => body.reason.is_some_and(|reason| !reason.is_empty()),
+        (Some(Answer::Page(_) | Answer::Torn { .. }) | None, None) => false,
+    };
+    match (has_reason, expired.status() == Some(410), is_ended) {
+        (false, _, _) => "GONE-10",
+        (true, true, _) => "GONE-02",
+        (true, false, true) => "GONE-01",
+        (true, false, false) => "GONE-09",
+    }
+}
+
+/// Whether events of a streaming list were sent before a position.
+fn streamed_before(trace: &Trace<'_>, seq: u64) -> bool {
+    let asked = trace.asked_before(seq).iter();
+    asked
+        .filter(|stream| stream.verb == Verb::WatchList)
+        .any(|stream| !stream.frames.is_empty())
+}
+
+/// Whether a page was read with a token that a 410 offered, which continues at another version.
+fn continues_elsewhere(trace: &Trace<'_>, page: &Exchange<'_>) -> bool {
+    let token = page.query("continue");
+    let mut before = trace.lists().filter(|list| list.asked.seq < page.asked.seq);
+    before.any(|list| matches!(&list.answer, Some(Answer::Body(body)) if body.continue_token.is_some() && body.continue_token == token))
+}
+
+/// Whether the list before a watch without a version had none, so that the client did not choose to start there.
+fn had_no_version(trace: &Trace<'_>, watch: &Exchange<'_>) -> bool {
+    let asked = trace.asked_before(watch.asked.seq).iter().rev();
+    let last = asked.filter_map(Exchange::page_sent).next();
+    last.is_some_and(|page| page.resource_version.is_empty())
+}
+
+/// Where a wrong version comes from.
+struct Origin {
+    why: String,
+    /// The record that proves it.
+    seq: Option<u64>,
+    /// Requirements that a watch from there contradicts.
+    breaks: &'static [&'static str],
+}
+
+fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> Origin {
     let trace = ground.trace;
+    // The first watch after a list, as LIST-02 and PAGE-04 have it.
+    let is_first = trace.snapshot_before(watch.asked.seq).is_some_and(|set| {
+        let mut asked = trace.asked_before(watch.asked.seq).iter().rev();
+        !asked.any(|read| read.is_watch() && read.asked.seq > set.done.seq)
+    });
     let deliveries = || {
         trace
             .deliveries
@@ -543,10 +619,11 @@ fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> (Str
             None => "a part".to_owned(),
         };
         let object = words::object(ground.scenario, torn.object);
-        return (
-            format!("the version of {object}, of which only {share} were sent"),
-            Some(torn.sent.seq),
-        );
+        return Origin {
+            why: format!("the version of {object}, of which only {share} were sent"),
+            seq: Some(torn.sent.seq),
+            breaks: &["CONN-01"],
+        };
     }
     let page = trace
         .lists()
@@ -554,31 +631,68 @@ fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> (Str
         .filter_map(|list| list.page_sent().map(|page| (list, page)))
         .find(|(_, page)| page.resource_version == version);
     if let Some((list, page)) = page {
-        let why = if list.page > 1 {
-            format!(
-                "the version of page {} of a list that began at another",
-                list.page
-            )
-        } else {
-            "the version of a list that was given up or replaced".to_owned()
+        let seq = Some(page.sent.seq);
+        if list.page > 1 {
+            return Origin {
+                why: format!(
+                    "the version of page {} of a list that began at another",
+                    list.page
+                ),
+                seq,
+                breaks: if continues_elsewhere(trace, list) {
+                    &["PAGE-06"]
+                } else {
+                    &["PAGE-04"]
+                },
+            };
+        }
+        return Origin {
+            why: "the version of a list that was given up or replaced".to_owned(),
+            seq,
+            breaks: if is_first { &["LIST-02"] } else { &["WATCH-01"] },
         };
-        return (why, Some(page.sent.seq));
     }
     let earlier = trace.snapshots_before(watch.asked.seq).iter().rev();
     if let Some(set) = earlier.clone().find(|set| set.resume.contains(&version)) {
-        let why = "the version of a list before the last one".to_owned();
-        return (why, Some(set.done.seq));
+        return Origin {
+            why: "the version of a list before the last one".to_owned(),
+            seq: Some(set.done.seq),
+            breaks: if is_first { &["LIST-02"] } else { &["WATCH-01"] },
+        };
     }
     if let Some(state) = deliveries().next() {
         let object = words::object(ground.scenario, state.object);
-        let why = match (state.listed, trace.exchange(state.stream)) {
-            (true, _) => format!("the version of {object}, an item of a list and not the list's own"),
-            (false, Some(stream)) if stream.pinned().is_none() || stream.verb == Verb::WatchList => {
-                format!("the version of {object}, an initial event of a stream")
-            }
-            (false, _) => format!("the version of {object}, sent before the last list"),
+        let (why, breaks): (_, &[&str]) = match (state.listed, trace.exchange(state.stream)) {
+            (true, _) => (
+                format!("the version of {object}, an item of a list and not the list's own"),
+                if is_first { &["LIST-02"] } else { &["WATCH-01"] },
+            ),
+            (false, Some(stream)) if stream.verb == Verb::WatchList => (
+                format!("the version of {object}, an initial event of a stream"),
+                &["WLIST-05"],
+            ),
+            (false, Some(stream)) if stream.pinned().is_none() => (
+                format!("the version of {object}, an initial event of a stream"),
+                if had_no_version(trace, stream) {
+                    &["WATCH-10"]
+                } else {
+                    &["WATCH-05"]
+                },
+            ),
+            (false, _) => (
+                format!("the version of {object}, sent before the last list"),
+                if is_first { &["LIST-02"] } else { &["WATCH-01"] },
+            ),
         };
-        return (why, Some(state.sent.seq));
+        return Origin {
+            why,
+            seq: Some(state.sent.seq),
+            breaks,
+        };
     }
-    ("a version the server never sent".to_owned(), None)
+    Origin {
+        why: "a version the server never sent".to_owned(),
+        seq: None,
+        breaks: if is_first { &["LIST-02"] } else { &["WATCH-01"] },
+    }
 }

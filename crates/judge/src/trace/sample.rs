@@ -29,6 +29,7 @@ pub fn scenario() -> Scenario {
         title: "A sample".to_owned(),
         why: "Checks need something to check".to_owned(),
         covers: Vec::new(),
+        provoked_by: None,
         refs: Vec::new(),
         target: Target {
             group: String::new(),

@@ -25,6 +25,16 @@ pub(crate) struct Expectations {
     pub(crate) never_emitted: Option<Vec<At<WordOr<EventForbidden>>>>,
     /// Names of the objects in the cache at the end. Default: those in the store.
     pub(crate) cache: Option<Vec<At<Text>>>,
+    /// Requirements that a run is evidence against which does not come to its end: the client crashes, gives up, never does
+    /// what a step waits for, or does not hold what the server holds; of those in the scenario's `covers`; `[]`: none.
+    /// Default: the only one of them; of several, none.
+    pub(crate) converges: Option<At<Vec<At<String>>>>,
+    /// Requirements that a client is evidence against which gives up for good, of those in the scenario's `covers`.
+    /// Default: those of `converges`.
+    pub(crate) goes_on: Option<At<Vec<At<String>>>>,
+    /// Requirements that a crash of the client is evidence against, of those in the scenario's `covers`. Default: those of
+    /// `converges`.
+    pub(crate) survives: Option<At<Vec<At<String>>>>,
     /// Time limit for the end of the run, after the last step. Default 3m.
     pub(crate) within: Option<At<Duration>>,
     /// How long the run continues once the cache equals the store, so that forbidden requests and events can occur.
@@ -93,7 +103,7 @@ pub(crate) struct ExpectedKeys {
     /// Name of the list: `$name` and `$name.continue` in later expectations.
     #[serde(rename = "as")]
     pub(crate) name: Option<At<String>>,
-    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: the first of them.
     pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }
 
@@ -124,7 +134,7 @@ pub(crate) struct Gap {
 pub(crate) struct ForbiddenKeys {
     /// Applies only after the step of this name is done. Default: always.
     pub(crate) after: Option<At<String>>,
-    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: the first of them.
     pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }
 
@@ -142,7 +152,7 @@ pub(crate) struct CountedKeys {
     /// Exact number.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) exactly: Option<At<u64>>,
-    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: the first of them.
     pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }
 
@@ -151,7 +161,7 @@ pub(crate) struct CountedKeys {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedEvent")]
 pub(crate) struct ExpectedEventKeys {
-    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: the first of them.
     pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }
 
@@ -164,6 +174,6 @@ pub(crate) struct EventWindow {
     pub(crate) before: Option<At<String>>,
     /// Applies only after the step of this name is done.
     pub(crate) after: Option<At<String>>,
-    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: all of them.
+    /// Requirements that a failure is evidence against, of those in the scenario's `covers`. Default: the first of them.
     pub(crate) requirements: Option<At<Vec<At<String>>>>,
 }

@@ -30,6 +30,9 @@ pub(crate) struct StepKeys {
     pub(crate) lasts: Option<At<Duration>>,
     /// How long the step may wait before the verdict is *stuck*. Default 10m in sim, 20s in live.
     pub(crate) within: Option<At<Duration>>,
+    /// Requirements that a client is evidence against which never does what the step waits for, of those in the scenario's
+    /// `covers`. Default: those of `expect.converges`.
+    pub(crate) requirements: Option<At<Vec<At<String>>>>,
     /// Actions, in order: one or a list.
     #[serde(rename = "do")]
     pub(crate) actions: Option<At<OneOrMany<At<WordOr<ActionKeys>>>>>,

@@ -71,6 +71,19 @@ impl Validator<'_> {
             }
             cache
         });
+        let converges = match (&expect.converges, covers) {
+            (None, [only]) => vec![only.id.clone()],
+            (None, _) => Vec::new(),
+            (Some(ids), _) if ids.value.is_empty() => Vec::new(),
+            (Some(ids), _) => self.named(covers, ids),
+        };
+        let mut otherwise = |ids: &Option<At<Vec<At<String>>>>| match ids {
+            Some(ids) if !ids.value.is_empty() => self.named(covers, ids),
+            Some(_) => Vec::new(),
+            None => converges.clone(),
+        };
+        let goes_on = otherwise(&expect.goes_on);
+        let survives = otherwise(&expect.survives);
         let not_converged_because = expect
             .not_converged
             .as_ref()
@@ -83,6 +96,9 @@ impl Validator<'_> {
             events,
             never_emitted,
             cache,
+            converges,
+            goes_on,
+            survives,
             not_converged_because,
             within_ms: self.positive_ms(expect.within.as_ref()),
             settle_ms: self.ms(expect.settle.as_ref()).unwrap_or(0),
@@ -299,14 +315,21 @@ impl Validator<'_> {
         })
     }
 
-    /// Validates the `requirements` of an expectation, which must be among those that the scenario covers.
+    /// Validates the `requirements` of an expectation. Default: the first that the scenario covers.
     fn requirements(&mut self, covers: &[Covered], ids: Option<&At<Vec<At<String>>>>) -> Vec<String> {
-        let Some(ids) = ids else { return Vec::new() };
+        match ids {
+            Some(ids) => self.named(covers, ids),
+            None => covers.first().map(|first| first.id.clone()).into_iter().collect(),
+        }
+    }
+
+    /// Validates ids, which must be among those that the scenario covers.
+    pub(super) fn named(&mut self, covers: &[Covered], ids: &At<Vec<At<String>>>) -> Vec<String> {
         if ids.value.is_empty() {
             self.problem(
-                Problem::new(Code::Empty, ids.span, "`requirements` is empty")
+                Problem::new(Code::Empty, ids.span, "no requirement is named")
                     .label("an id of `covers` belongs here")
-                    .hint("leave the key out if a failure is evidence against every requirement in `covers`"),
+                    .hint("leave the key out for the default"),
             );
         }
         let mut requirements: Vec<String> = Vec::new();

@@ -10,10 +10,16 @@ use crate::problem::{Code, Problem};
 use crate::raw::{ActionKeys, Condition, Query, When};
 use crate::read::{At, Both, First, WordOr};
 use crate::span::Span;
-use crate::{QueryMatch, RequestKind, RequestTrigger, Step, Times, Trigger, raw};
+use crate::{Covered, QueryMatch, RequestKind, RequestTrigger, Step, Times, Trigger, raw};
 
 impl Validator<'_> {
-    pub(super) fn step(&mut self, world: &mut World, reach: &mut Reach, step: At<WordOr<raw::Step>>) -> Step {
+    pub(super) fn step(
+        &mut self,
+        world: &mut World,
+        reach: &mut Reach,
+        covers: &[Covered],
+        step: At<WordOr<raw::Step>>,
+    ) -> Step {
         let At {
             span,
             value: WordOr(Both(keys, mut own)),
@@ -132,6 +138,11 @@ impl Validator<'_> {
             times,
             actions,
             within_ms,
+            requirements: keys
+                .requirements
+                .as_ref()
+                .map(|ids| self.named(covers, ids))
+                .unwrap_or_default(),
         }
     }
 

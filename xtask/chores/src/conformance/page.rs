@@ -1,4 +1,4 @@
-//! CONFORMANCE.md: a pure function of the recorded results, their audit, the known failures and the scenarios.
+//! CONFORMANCE.md: a pure function of the recorded results, the known failures, the catalogue and the scenarios.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,9 +6,9 @@ use std::path::Path;
 
 use conformance::adapter::outcome::Outcome;
 use conformance::baseline::Baseline;
-use e2e::adapters::{AUDIT, Audit, AuditedCell, Client, Finding, Registry};
+use e2e::adapters::{Client, Registry};
 use fake_apiserver::scenario::SharedScenario;
-use fake_apiserver::scenario::catalogue::{self, Level, Requirement};
+use fake_apiserver::scenario::catalogue::{self, Consequence, Level, Provoker, Requirement};
 
 use super::behaviour::Behaviour;
 use super::bugs;
@@ -17,33 +17,46 @@ use crate::clients;
 
 const PAGE: &str = "CONFORMANCE.md";
 
-/// The head of the page, before the paragraph about the audit.
+/// The head of the page.
 const HEAD: &str = "\
 # Conformance of Kubernetes watch clients
 
 Measured by `fake-apiserver conformance`; written by `cargo xtask conformance` from the results in `adapters/results`. Each
-client runs with its defaults, behind an adapter that reports what the library delivers and never repairs
+client runs behind an adapter that reports what the library delivers and never repairs
 ([docs/adapter-protocol.md](docs/adapter-protocol.md)); adapters and pinned versions are in [adapters/](adapters). The
 scenarios are those of [scenarios/](scenarios), the requirements those of
-[requirements/catalogue.yaml](requirements/catalogue.yaml).
-";
+[requirements/catalogue.yaml](requirements/catalogue.yaml), each with its source, the party that is known to provoke it, and the
+consequence for users.
 
-/// The rest of the head.
-const LEGEND: &str = "\
-**Measured twice:** every client was run at least twice, and what came out differently is *not judged*. A failure that is wrong
-is a bug of this repository; please open an issue. [docs/known-bugs.md](docs/known-bugs.md) lists
-known bugs of the clients, and the scenarios that show them.
+A client is charged with a requirement only if a failed expectation, or a violated invariant, contradicts the requirement's text,
+on input that a kube-apiserver, a network or a common proxy sends. A failure that is wrong is a bug of this repository: please
+open an issue. [docs/withdrawn.md](docs/withdrawn.md) lists what was withdrawn, and [docs/known-bugs.md](docs/known-bugs.md)
+known bugs of the clients with the scenarios that show them.
 
-* *Kept* counts requirements that at least one judged scenario covers, and that the client broke in none. A scenario that
-  fails counts against every requirement that it covers.
+* The first columns count broken requirements by their worst consequence: *lost* (an object or event is missed for ever), *stuck*
+  (or dead), *overload* (of the server), *stale* (until the next relist), *waste*, *hidden* (the user is not told).
+* *hardening* counts requirements that are broken only on input of aggregated or old servers, or of nobody that we know of: shown,
+  not scored.
+* *judged*: requirements that at least one judged scenario covers. A library with more options is judged on more of them.
 * *fail*: a MUST is broken. *warn*: only a SHOULD is. *hang*: a step waited in vain for the client. *unsupported*: the library
-  has no such setting or signal. *not judged*: the scenario takes minutes, or is left out with a reason below.
+  has no such setting or signal. *not judged*: the scenario takes minutes, or is left out with a reason below; every client was
+  run at least twice, and what came out differently is not judged.
 * *caller*: the library leaves recovery to its caller. The adapter then has the loop that the documentation describes, and
   its delays are the adapter's: 0.8 s doubling to 30 s, or what the library's example has.
 ";
 
-/// Signs of the tables, in the order of the marks.
-const FINDINGS: [Finding; 2] = [Finding::Unfounded, Finding::Along];
+/// The consequences that have a column, worst first.
+const CONSEQUENCES: [Consequence; 6] = [
+    Consequence::Lost,
+    Consequence::Stuck,
+    Consequence::Overload,
+    Consequence::Stale,
+    Consequence::Waste,
+    Consequence::Hidden,
+];
+
+/// The client of this repository, which stands apart.
+const OWN: &str = "watcher";
 
 /// What is written, and what is wrong with what it is made of.
 pub(crate) struct Pages {
@@ -59,8 +72,6 @@ struct Column<'a> {
     known: Baseline,
     /// Scenarios that are not judged, with the reason.
     left_out: BTreeMap<&'a str, &'a str>,
-    /// Broken requirements that the evidence does not show.
-    audited: BTreeMap<&'a str, &'a AuditedCell>,
 }
 
 /// Makes the pages.
@@ -69,7 +80,6 @@ struct Column<'a> {
 /// A file cannot be read, or has mistakes.
 pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
     let scenarios = clients::load(root)?;
-    let audit = Audit::read(root, registry)?;
     let mut columns = Vec::new();
     let mut wrong = Vec::new();
     let mut unrecorded = Vec::new();
@@ -94,18 +104,12 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
             record,
             known,
             left_out,
-            audited: audit.of(&client.name),
         });
     }
     for column in &columns {
         wrong.extend(column.without_reason());
-        wrong.extend(column.audited_without_results(&scenarios));
     }
-    let review = review(&columns, &scenarios, &audit);
-    let mut page = format!(
-        "{HEAD}\n{review}\n{LEGEND}\n## Clients\n\n{}",
-        matrix(&columns, &scenarios)
-    );
+    let mut page = format!("{HEAD}\n## Clients\n\n{}", matrix(&columns, &scenarios));
     if !unrecorded.is_empty() {
         let _ = writeln!(page, "\nWithout recorded results: {}.", unrecorded.join(", "));
     }
@@ -113,7 +117,7 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
     wrong.extend(behaviours(root, registry, &mut page)?);
     page.push_str("\n## Failures, by client\n");
     for column in &columns {
-        column.failures(&mut page);
+        column.failures(&scenarios, &mut page);
     }
     unjudged(&columns, &mut page);
     let (bugs, unshown) = bugs::page(root, registry)?;
@@ -170,40 +174,6 @@ impl Pages {
 }
 
 impl Column<'_> {
-    /// Requirements of a level that were kept, of those that were judged.
-    fn kept_of(&self, scenarios: &[SharedScenario], level: Level) -> String {
-        let of_level = catalogue::requirements().iter().filter(|one| one.level == level);
-        let (kept, broken) = self.kept(scenarios, of_level);
-        let judged = kept + broken.len();
-        format!("{kept} of {judged}{}", self.marks(&broken))
-    }
-
-    /// Returns how many of these broken requirements have each mark: ` †1 ‡2`.
-    fn marks(&self, broken: &[&str]) -> String {
-        let with = |finding| {
-            let audited = broken.iter().filter_map(|id| self.audited.get(id));
-            audited.filter(|cell| cell.finding == finding).count()
-        };
-        let counts = FINDINGS.map(|finding| (finding.mark(), with(finding)));
-        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
-        counts.map(|(mark, count)| format!(" {mark}{count}")).collect()
-    }
-
-    /// Returns the audited cells that do not count as broken.
-    fn audited_without_results(&self, scenarios: &[SharedScenario]) -> Vec<String> {
-        let (_, broken) = self.kept(scenarios, catalogue::requirements().iter());
-        let name = &self.client.name;
-        let stale = self.audited.keys().filter(|id| !broken.contains(id));
-        stale
-            .map(
-                |id| match catalogue::requirements().iter().any(|one| one.id == **id) {
-                    true => format!("{AUDIT}: {id} of {name} does not count as broken: remove it"),
-                    false => format!("{AUDIT}: there is no requirement {id}"),
-                },
-            )
-            .collect()
-    }
-
     fn tests(&self) -> impl Iterator<Item = (&String, &Test)> {
         let kept = |(id, _): &(&String, &Test)| !self.left_out.contains_key(id.as_str());
         self.record.tests.iter().filter(kept)
@@ -220,30 +190,29 @@ impl Column<'_> {
             .count()
     }
 
-    /// How many of these requirements were kept, and the ids of those that were not.
-    fn kept<'r>(
+    /// Returns what the judged scenarios show of these requirements.
+    fn standing<'r>(
         &self,
         scenarios: &[SharedScenario],
         requirements: impl Iterator<Item = &'r Requirement>,
-    ) -> (usize, Vec<&'r str>) {
-        let (mut kept, mut broken) = (0, Vec::new());
+    ) -> Vec<(&'r Requirement, Shown)> {
         let tests: BTreeMap<&String, &Test> = self.judged().collect();
-        for requirement in requirements {
-            let mut covering = scenarios
+        let of = |requirement: &'r Requirement| {
+            let covering = scenarios
                 .iter()
-                .filter(|scenario| scenario.covers.iter().any(|covered| covered.id == requirement.id))
-                .filter_map(|scenario| tests.get(&scenario.id))
-                .peekable();
-            if covering.peek().is_none() {
-                continue;
-            }
-            if covering.any(|test| test.broken.contains(&requirement.id)) {
-                broken.push(requirement.id.as_str());
-            } else {
-                kept += 1;
-            }
-        }
-        (kept, broken)
+                .filter(|scenario| covers(scenario, &requirement.id));
+            let shown = covering.filter_map(|scenario| {
+                let test = tests.get(&scenario.id)?;
+                let is_real = provoker(scenario, requirement) < Provoker::AggregatedOrOldServer;
+                Some(match (test.broken.contains(&requirement.id), is_real) {
+                    (true, true) => Shown::Broken,
+                    (true, false) => Shown::BrokenByHardening,
+                    (false, _) => Shown::Kept,
+                })
+            });
+            shown.max().map(|shown| (requirement, shown))
+        };
+        requirements.filter_map(of).collect()
     }
 
     /// What failed without a known reason, and what is flaky or the adapter's own fault: nothing of it may stand on the page.
@@ -270,7 +239,7 @@ impl Column<'_> {
         wrong
     }
 
-    fn failures(&self, page: &mut String) {
+    fn failures(&self, scenarios: &[SharedScenario], page: &mut String) {
         let version = &self.record.client.version;
         // Writing to a String cannot fail.
         let _ = writeln!(page, "\n### {} {version}\n", self.client.title);
@@ -279,21 +248,21 @@ impl Column<'_> {
             let known = self.known.of(id);
             let reason = known.map_or("no reason known", |known| known.reason.as_str());
             let issue = known.map_or("none public", |known| known.issue.as_str());
-            let broken: Vec<String> = test.broken.iter().map(|id| self.marked(id)).collect();
+            let broken: Vec<&str> = test.broken.iter().map(String::as_str).collect();
+            let scenario = scenarios.iter().find(|scenario| scenario.id == *id);
+            let rare = scenario.and_then(|scenario| scenario.provoked_by);
+            let rare = rare.map_or(String::new(), |provoker| format!("; {}", provoker.word()));
             let tests = reasons.entry((reason, issue)).or_default();
-            // What is broken may be none of what the scenario covers.
+            // A failure may contradict no requirement.
             let colon = if broken.is_empty() { "" } else { ": " };
             let outcome = test.outcome.word();
-            tests.push(format!("`{id}` ({outcome}{colon}{})", broken.join(", ")));
+            tests.push(format!("`{id}` ({outcome}{colon}{}{rare})", broken.join(", ")));
         }
         if reasons.is_empty() {
             page.push_str("No failures.\n");
         }
         for ((reason, issue), tests) in reasons {
             let _ = writeln!(page, "* {reason}{}\n  {}", issue_link(issue), tests.join(", "));
-        }
-        for (id, cell) in &self.audited {
-            let _ = writeln!(page, "* {}{id}: {}", cell.finding.mark(), cell.reason);
         }
         for (id, reason) in &self.left_out {
             let _ = writeln!(page, "* Not judged: `{id}`: {reason}");
@@ -307,12 +276,6 @@ impl Column<'_> {
             }
             page.push_str("\n</details>\n");
         }
-    }
-
-    /// Returns the id of a broken requirement with its mark.
-    fn marked(&self, id: &str) -> String {
-        let mark = self.audited.get(id).map(|cell| cell.finding.mark());
-        id.chars().chain(mark).collect()
     }
 
     /// Scenarios that need what the library does not have, by what that is.
@@ -346,65 +309,78 @@ fn without_places(text: &str) -> String {
     kept.replace(" ,", ",").trim_end().to_owned()
 }
 
+/// What the judged scenarios show of a requirement, the gravest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Shown {
+    Kept,
+    /// Broken only on input of aggregated or old servers, or of nobody known.
+    BrokenByHardening,
+    Broken,
+}
+
+fn covers(scenario: &SharedScenario, requirement: &str) -> bool {
+    scenario.covers.iter().any(|covered| covered.id == requirement)
+}
+
+/// Returns the rarer of the parties that the scenario and the catalogue name.
+fn provoker(scenario: &SharedScenario, requirement: &Requirement) -> Provoker {
+    let of_scenario = scenario.provoked_by.unwrap_or(Provoker::Client);
+    of_scenario.max(requirement.provoked_by)
+}
+
 fn matrix(columns: &[Column<'_>], scenarios: &[SharedScenario]) -> String {
-    let mut text = String::from(
-        "| client | version | MUST kept | SHOULD kept | recovers | pass | warn | fail | hang | crash | unsupported | not judged |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let words = CONSEQUENCES.map(Consequence::word).join(" | ");
+    let _ = writeln!(
+        text,
+        "| client | version | {words} | hardening | judged | recovers | pass | warn | fail | hang | crash | unsupported | not judged |\n\
+         |---|---|{}---|---|---|---|---|---|---|---|---|---|",
+        "---|".repeat(CONSEQUENCES.len())
     );
-    for column in columns {
-        let kept = |level: Level| column.kept_of(scenarios, level);
-        let counted = [
-            Outcome::Pass,
-            Outcome::Warn,
-            Outcome::Fail,
-            Outcome::Hang,
-            Outcome::Crash,
-            Outcome::Unsupported,
-        ];
-        let counts = counted.map(|outcome| column.count(outcome));
-        let not_judged = column.record.tests.len() - counts.iter().sum::<usize>();
-        let counts = counts.map(|count| count.to_string()).join(" | ");
+    let (own, others): (Vec<_>, Vec<_>) = columns.iter().partition(|column| column.client.name == OWN);
+    for column in &others {
+        text.push_str(&row(column, scenarios));
+    }
+    for column in own {
+        let all = column.standing(scenarios, catalogue::requirements().iter());
+        let broken = all.iter().filter(|(_, shown)| *shown != Shown::Kept).count();
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {counts} | {not_judged} |",
-            column.client.title,
-            column.record.client.version,
-            kept(Level::Must),
-            kept(Level::Should),
-            column.record.recovers,
+            "\nThis repository's own watcher stands apart, because it and the suite have the same authors: of the {} requirements that\n\
+             it is judged on by an adapter it breaks {broken}.",
+            all.len()
         );
     }
     text
 }
 
-/// The paragraph about the audit, with its counts of MUST.
-fn review(columns: &[Column<'_>], scenarios: &[SharedScenario], audit: &Audit) -> String {
-    let of_audit = |column: &&Column<'_>| audit.clients.contains(&column.client.name);
-    let (mut shown, mut counts) = (0, [0; 2]);
-    for column in columns.iter().filter(of_audit) {
-        let must = catalogue::requirements()
-            .iter()
-            .filter(|one| one.level == Level::Must);
-        for id in column.kept(scenarios, must).1 {
-            match column.audited.get(id).map(|cell| cell.finding) {
-                None => shown += 1,
-                Some(Finding::Unfounded) => counts[0] += 1,
-                Some(Finding::Along) => counts[1] += 1,
-            }
-        }
-    }
-    let [unfounded, along] = counts;
-    let [dagger, double] = FINDINGS.map(Finding::mark);
+fn row(column: &Column<'_>, scenarios: &[SharedScenario]) -> String {
+    let all = column.standing(scenarios, catalogue::requirements().iter());
+    let number = |wanted: Shown, of: &dyn Fn(&Requirement) -> bool| {
+        let with = all.iter().filter(|(one, shown)| *shown == wanted && of(one));
+        with.count().to_string()
+    };
+    let of_consequence = |consequence| number(Shown::Broken, &|one| one.consequence == consequence);
+    let counted = [
+        Outcome::Pass,
+        Outcome::Warn,
+        Outcome::Fail,
+        Outcome::Hang,
+        Outcome::Crash,
+        Outcome::Unsupported,
+    ];
+    let counts = counted.map(|outcome| column.count(outcome));
+    let not_judged = column.record.tests.len() - counts.iter().sum::<usize>();
     format!(
-        "**Under review:** these counts accuse clients of more than the evidence shows. An audit of the {} MUST cells counted as\n\
-         broken for {} clients found {shown} shown by the evidence, {along} only charged along with another requirement of the same\n\
-         scenario, and {unfounded} false. The last two are listed in [{AUDIT}]({AUDIT}), and marked on this page:\n\n\
-         * {dagger}: false. The behaviour is acceptable, or an artefact of the server, the adapter or its settings.\n\
-         * {double}: only charged along. The scenario fails because of another requirement that it covers.\n\n\
-         In tables, the number after a mark counts the broken requirements that have it; the lists of failures have the reasons. The\n\
-         same scenarios judge the other clients, whose results were not audited.\n",
-        shown + along + unfounded,
-        audit.clients.len(),
+        "| {} | {} | {} | {} | {} | {} | {} | {not_judged} |\n",
+        column.client.title,
+        column.record.client.version,
+        CONSEQUENCES.map(of_consequence).join(" | "),
+        number(Shown::BrokenByHardening, &|_| true),
+        all.len(),
+        column.record.recovers,
+        counts.map(|count| count.to_string()).join(" | "),
     )
 }
 
@@ -417,26 +393,23 @@ fn groups(columns: &[Column<'_>], scenarios: &[SharedScenario], page: &mut Strin
                 .filter(move |one| one.level == level)
         };
         let families: BTreeSet<&str> = of_level().map(|one| one.family.as_str()).collect();
-        let judged = |family: &&str| {
-            let of_family = || of_level().filter(|one| one.family == **family);
-            columns.iter().any(
-                |column| !matches!(column.kept(scenarios, of_family()), (0, broken) if broken.is_empty()),
-            )
+        let of_family = |column: &Column<'_>, family: &str| {
+            let of_family = of_level().filter(|one| one.family == family);
+            column.standing(scenarios, of_family)
         };
+        let judged = |family: &&str| columns.iter().any(|column| !of_family(column, family).is_empty());
         let families: Vec<&str> = families.into_iter().filter(judged).collect();
-        let _ = writeln!(page, "\n## {} by group: kept / judged\n", level.word());
+        let _ = writeln!(page, "\n## {} by group: broken of judged\n", level.word());
         let _ = writeln!(page, "| client | {} |", families.join(" | "));
         let _ = writeln!(page, "|---|{}", "---|".repeat(families.len()));
         for column in columns {
             let cells = families.iter().map(|family| {
-                let of_family = of_level().filter(|one| one.family == **family);
-                match column.kept(scenarios, of_family) {
-                    (0, broken) if broken.is_empty() => "–".to_owned(),
-                    (kept, broken) if broken.is_empty() => format!("{kept}/{kept}"),
-                    (kept, broken) => {
-                        let judged = kept + broken.len();
-                        format!("**{kept}/{judged}**{}", column.marks(&broken))
-                    }
+                let all = of_family(column, family);
+                let broken = all.iter().filter(|(_, shown)| *shown == Shown::Broken).count();
+                match (broken, all.len()) {
+                    (_, 0) => "–".to_owned(),
+                    (0, judged) => format!("0/{judged}"),
+                    (broken, judged) => format!("**{broken}/{judged}**"),
                 }
             });
             let cells: Vec<String> = cells.collect();

@@ -28,6 +28,8 @@ use super::record::{self, Record};
 const TIMEOUT: Duration = Duration::from_secs(90);
 /// Tests that are repeated, and adapters that introduce themselves, at a time: so few that none delays another.
 const FEW_AT_ONCE: usize = 4;
+/// After a change of many scenarios that many are repeated: this part of them at a time.
+const PART_AT_ONCE: usize = 16;
 /// Silence of a client that hangs.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -138,7 +140,8 @@ pub(crate) fn play_all(
         }
     })?;
     progress.repeats(doubtful.len());
-    pool.run(doubtful, FEW_AT_ONCE, |work, tested| {
+    let at_once = FEW_AT_ONCE.max(doubtful.len() / PART_AT_ONCE);
+    pool.run(doubtful, at_once, |work, tested| {
         progress.played(work.entrant, false);
         done[work.entrant].push(tested);
     })?;

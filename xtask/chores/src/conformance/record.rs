@@ -177,15 +177,10 @@ impl Test {
     /// What came out of a test.
     pub(crate) fn of_tested(test: &Tested) -> Self {
         let reported = test.reported();
-        let breaks = |id: &String| {
-            let verdict = reported.verdict.as_ref();
-            reported.outcome == Outcome::Crash || verdict.is_some_and(|verdict| verdict.breaks(id))
-        };
-        let covered = test.scenario.covers.iter().map(|covered| covered.id.clone());
         Self::new(
             reported.outcome,
             test.standing,
-            covered.filter(breaks),
+            test.broken().into_iter(),
             &reported.why,
         )
     }
@@ -258,7 +253,11 @@ mod tests {
         );
 
         let (record, _) = of(&[&test("crash", "known-failure"), FOOTER]).unwrap();
-        assert_eq!(record.tests["a/b"].broken.len(), 2, "a crash breaks all");
+        assert_eq!(
+            record.tests["a/b"].broken.len(),
+            1,
+            "a crash breaks what its contradiction names"
+        );
         let (record, _) = of(&[&test("fail", "flaky"), FOOTER]).unwrap();
         assert_eq!(
             (record.tests["a/b"].flaky, record.tests["a/b"].broken.len()),
