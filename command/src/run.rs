@@ -545,19 +545,21 @@ async fn play_one(
         skipped = skipped.or(needs(&scenario).map(Skipped::Needs));
     }
     // Another way through the scenario is no mistake by itself.
-    let another_way = records.iter().rev().find_map(|record| match &record.what {
-        What::RunEnded(RunEnd::Missed { because, .. }) => Some(format!(
-            "not judged: the command took another way through the scenario: {because}"
-        )),
-        _ => None,
+    let another_way = records.iter().rev().find_map(|record| {
+        let What::RunEnded(RunEnd::Missed { because, .. }) = &record.what else {
+            return None;
+        };
+        Some(format!(
+            "the command took another way through the scenario: {because}"
+        ))
     });
-    let cut = cut.or(another_way);
     let effects = Effects::of(&scenario, &records);
     let result = match skipped {
         Some(skipped) => Err(skipped),
         None => weighed(verdict, missed, cut)
             .and_then(|verdict| certain(verdict, restart::words(&restarts)))
-            .and_then(|verdict| proven(&scenario, verdict, effects)),
+            .and_then(|verdict| proven(&scenario, verdict, effects))
+            .and_then(|verdict| weighed(verdict, None, another_way)),
     };
     let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
     let output = child.output(ended_by_itself).await;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tests::programs::{path, program};
 
 /// A scenario of a MUST requirement that takes our watcher less than a second.
-const SHORT: &str = "page/token-comes-back-verbatim";
+const SHORT: &str = "watch/clean-eof-resumes-from-the-last-event";
 
 fn printed(output: &Output) -> String {
     [&output.stdout, &output.stderr]
