@@ -240,7 +240,7 @@ fn a_built_in_scenario_is_printed() {
     let output = run(&["show", SHORT]);
     let file = tests::repository::root().join(format!("scenarios/{SHORT}.yaml"));
     assert_eq!(String::from_utf8_lossy(&output.stdout), read(&file));
-    let output = run(&["show", "page/token-comes-back-verbatin"]);
+    let output = run(&["show", "watch/clean-eof-resumes-from-the-last-even"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         printed(&output).contains(&format!("did you mean {SHORT}?")),
