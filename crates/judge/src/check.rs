@@ -162,13 +162,8 @@ impl<'t, 'a> Check<'t, 'a> {
             } else {
                 String::new()
             };
-            let first: Vec<String> = self
-                .scenario
-                .covers
-                .iter()
-                .take(1)
-                .map(|first| first.id.clone())
-                .collect();
+            let covers = self.scenario.covers.iter();
+            let first: Vec<String> = covers.take(1).map(|first| first.id.clone()).collect();
             found.push(self.contradiction(
                 Expectation {
                     check: "expect.only".to_owned(),

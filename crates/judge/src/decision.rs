@@ -94,20 +94,16 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
         (check::unmet_on_the_wire, check::broken_on_the_wire)
     };
     let mut outcome = Outcome::Pass;
-    let unconverged = |mut found: Contradiction| {
-        found.requirements.clone_from(&scenario.expect.converges);
-        found
-    };
+    let expect = &scenario.expect;
     if let Some((at, message)) = crash(&trace) {
         outcome = Outcome::Crash;
-        let mut crashed = run(
+        let crashed = run(
             format!("the client crashed: {message}"),
             "the client goes on",
             message,
             vec![at.seq],
         );
-        crashed.requirements.clone_from(&scenario.expect.survives);
-        contradictions.insert(0, crashed);
+        contradictions.insert(0, against(&expect.survives, crashed));
     }
     match end {
         RunEnd::Complete | RunEnd::NotConverged { .. } => {
@@ -115,7 +111,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
             // Fallback if the cache never equalled the store and no other check found the reason.
             if let RunEnd::NotConverged { waited_ms } = end
                 && contradictions.is_empty()
-                && scenario.expect.not_converged_because.is_none()
+                && expect.not_converged_because.is_none()
             {
                 let quiet = words::span(*waited_ms);
                 let contract = scenario.client.contract;
@@ -143,7 +139,8 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
                         "none",
                     )
                 };
-                contradictions.push(unconverged(run(sentence, expected, actual, vec![ended.seq])));
+                let unconverged = run(sentence, expected, actual, vec![ended.seq]);
+                contradictions.push(against(&expect.converges, unconverged));
             }
         }
         RunEnd::Stuck {
@@ -155,7 +152,8 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
             if outcome == Outcome::Pass {
                 outcome = Outcome::Stuck;
                 let stuck = stuck(scenario, &trace, ended, *step, (*waited_ms, waiting_for), last);
-                contradictions.insert(0, of_step(scenario, *step, unconverged(stuck)));
+                let requirements = of_step(scenario, *step, &expect.converges);
+                contradictions.insert(0, against(requirements, stuck));
             }
         }
         RunEnd::Missed { step, because } => {
@@ -178,15 +176,14 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
         RunEnd::ClientGone => {
             contradictions.extend(broken(scenario, &trace));
             if outcome == Outcome::Pass {
-                let mut gone = run(
+                let waiting = trace.steps.last().map_or(0, |(_, done)| done + 1);
+                let gone = run(
                     format!("the client gave up for good before the scenario was over; {last}"),
                     "the client keeps trying until it is stopped",
                     "its stream ended",
                     vec![ended.seq],
                 );
-                gone.requirements.clone_from(&scenario.expect.goes_on);
-                let waiting = trace.steps.last().map_or(0, |(_, done)| done + 1);
-                let mut gone = of_step(scenario, waiting, gone);
+                let mut gone = against(of_step(scenario, waiting, &expect.goes_on), gone);
                 if reports
                     && !is_end_explained(&trace)
                     && !gone.requirements.iter().any(|id| id == "RETRY-11")
@@ -247,16 +244,18 @@ fn without_consequences(contradictions: &mut [Contradiction]) {
     }
 }
 
-/// Names the requirements of the step that was waiting, if it has its own.
-fn of_step(scenario: &Scenario, step: usize, mut found: Contradiction) -> Contradiction {
-    if let Some(step) = scenario
-        .steps
-        .get(step)
-        .filter(|step| !step.requirements.is_empty())
-    {
-        found.requirements.clone_from(&step.requirements);
+/// Returns the requirements of the step that was waiting, or the scenario's if it has none.
+fn of_step<'s>(scenario: &'s Scenario, step: usize, of_scenario: &'s [String]) -> &'s [String] {
+    let of_step = scenario.steps.get(step).map(|step| step.requirements.as_slice());
+    of_step.filter(|ids| !ids.is_empty()).unwrap_or(of_scenario)
+}
+
+/// Names the requirements that a contradiction is evidence against.
+fn against(requirements: &[String], found: Contradiction) -> Contradiction {
+    Contradiction {
+        requirements: requirements.to_vec(),
+        ..found
     }
-    found
 }
 
 /// Whether the client reported an error as the last thing before its stream ended: its user knows that it gave up

@@ -38,8 +38,8 @@ pub(super) fn relist_in_one_piece(ground: &Ground<'_, '_>) -> Vec<Finding> {
             | Report::Crashed { .. } => continue,
         };
         let what = words::report(ground.scenario, reported);
-        let asked = ground.trace.asked_before(reported.at.seq).iter().rev();
-        let is_streamed = asked.take(1).any(|read| read.verb == Verb::WatchList);
+        let asked = ground.trace.asked_before(reported.at.seq);
+        let is_streamed = asked.last().is_some_and(|read| read.verb == Verb::WatchList);
         let breaks: &[&str] = match reported.report {
             Report::Apply(_) | Report::Delete(_) if is_streamed => &["WLIST-02"],
             Report::Apply(_) | Report::Delete(_) => &["GONE-06"],
@@ -170,21 +170,16 @@ fn differs(
     }
     let is_extra =
         |object: &::trace::record::ObjectRef| extra.iter().any(|reported| reported.key == object.key);
-    let breaks: &[&str] = if streamed {
-        let was_deleted = set
-            .items
-            .iter()
-            .any(|(object, op)| *op == Op::Gone && is_extra(object));
-        if was_deleted { &["WLIST-04"] } else { &["WLIST-03"] }
-    } else if !extra.is_empty() {
-        // The items of lists that were given up are no part of a snapshot.
-        let given_up =
-            |state: &Delivery<'_>| state.listed && state.sent.seq < set.began.seq && is_extra(state.object);
-        if ground.trace.deliveries.iter().any(given_up) {
-            &["PAGE-07"]
-        } else {
-            &[]
-        }
+    let mut deleted = set.items.iter().filter(|(_, op)| *op == Op::Gone);
+    // The items of lists that were given up are no part of a snapshot.
+    let was_given_up =
+        |state: &Delivery<'_>| state.listed && state.sent.seq < set.began.seq && is_extra(state.object);
+    let breaks: &[&str] = if streamed && deleted.any(|(object, _)| is_extra(object)) {
+        &["WLIST-04"]
+    } else if streamed {
+        &["WLIST-03"]
+    } else if ground.trace.deliveries.iter().any(was_given_up) {
+        &["PAGE-07"]
     } else {
         &[]
     };
@@ -343,8 +338,8 @@ pub(super) fn synced_only_when_complete(ground: &Ground<'_, '_>) -> Vec<Finding>
 
 /// Returns the requirements that a client contradicts which reported init_done before any snapshot was complete.
 fn breaks_by_early_end(ground: &Ground<'_, '_>, until: u64) -> &'static [&'static str] {
-    let mut asked = ground.trace.asked_before(until).iter().rev();
-    let Some(stream) = asked.next().filter(|read| read.verb == Verb::WatchList) else {
+    let last = ground.trace.asked_before(until).last();
+    let Some(stream) = last.filter(|read| read.verb == Verb::WatchList) else {
         return &["LIST-01"];
     };
     let sent = || stream.frames.iter().take_while(|sent| sent.sent.seq < until);

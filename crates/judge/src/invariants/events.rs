@@ -470,16 +470,26 @@ pub(super) fn identity(ground: &Ground<'_, '_>) -> Vec<Finding> {
 fn back_after_relist(ground: &Ground<'_, '_>) -> Vec<Finding> {
     let trace = ground.trace;
     let mut found = Vec::new();
+    // Only a second snapshot replaces a stream.
+    if trace.snapshots.len() < 2 {
+        return found;
+    }
+    let mut sent: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    for state in trace.deliveries.iter().filter(|state| state.op == Op::Set) {
+        let object = (state.object.key.as_str(), state.object.uid.as_str());
+        sent.entry(object).or_default().push(state.sent.seq);
+    }
     let mut relists = 0;
     for reported in &trace.reports {
         match reported.report {
             Report::InitDone => relists += 1,
             Report::Apply(_) if !reported.uid().is_empty() => {
                 let is_it = |object: &ObjectRef| object.uid == reported.uid() && object.key == reported.key;
-                let sent = trace.deliveries.iter().filter(|state| {
-                    state.op == Op::Set && state.sent.seq < reported.at.seq && is_it(state.object)
-                });
-                let Some(last) = sent.map(|state| state.sent.seq).max() else {
+                let Some(sent) = sent.get(&(reported.key.as_str(), reported.uid())) else {
+                    continue;
+                };
+                let until = sent.partition_point(|seq| *seq < reported.at.seq);
+                let Some(last) = sent[..until].last().copied() else {
                     continue;
                 };
                 // As many relists were reported as snapshots were sent up to this one, so that it is one of them.

@@ -27,8 +27,6 @@ const HOT_LOOP: Duration = Duration::from_millis(4_500);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
 /// Start of the server's message about a non-numeric version.
 const INVALID_VERSION: &str = "resourceVersion: Invalid value";
-/// A continue token that must not be sent again.
-const REFUSED_TOKEN: &str = "a token the server had refused with 410";
 /// Tolerance for requests before `Retry-After` is over: clocks differ.
 const RETRY_AFTER_SLACK: Duration = Duration::from_millis(50);
 
@@ -357,13 +355,9 @@ pub(super) fn token_hygiene(ground: &Ground<'_, '_>) -> Vec<Finding> {
             attempt = vec![list];
             continue;
         };
-        if let Some((why, seq)) = misused(ground, &attempt, list, token) {
+        if let Some((breaks, why, seq)) = misused(ground, &attempt, list, token) {
             found.push(Finding {
-                requirements: ids(&[if why == REFUSED_TOKEN {
-                    "PAGE-05"
-                } else {
-                    "PAGE-02"
-                }]),
+                requirements: ids(&[breaks]),
                 sentence: format!(
                     "the client asked for page {} at {} with {why}",
                     list.page,
@@ -379,14 +373,19 @@ pub(super) fn token_hygiene(ground: &Ground<'_, '_>) -> Vec<Finding> {
     found
 }
 
+/// Returns the requirement that a request for a page contradicts, why, and the record that proves it.
 fn misused(
     ground: &Ground<'_, '_>,
     attempt: &[&Exchange<'_>],
     list: &Exchange<'_>,
     token: &str,
-) -> Option<(String, u64)> {
+) -> Option<(&'static str, String, u64)> {
     let Some(first) = attempt.first() else {
-        return Some(("a continue token before any list".to_owned(), list.asked.seq));
+        return Some((
+            "PAGE-02",
+            "a continue token before any list".to_owned(),
+            list.asked.seq,
+        ));
     };
     // The newest response that may have contained a token; responses whose content is not in the trace may contain
     // any.
@@ -415,7 +414,11 @@ fn misused(
                     && asked.query("continue") == Some(token)
                     && !lost(asked)
                 {
-                    return Some((REFUSED_TOKEN.to_owned(), body.sent.seq));
+                    return Some((
+                        "PAGE-05",
+                        "a token the server had refused with 410".to_owned(),
+                        body.sent.seq,
+                    ));
                 }
             }
             Some(Answer::Torn {
@@ -426,10 +429,17 @@ fn misused(
     }
     match given {
         Some((given, _)) if given == token => {}
-        Some(("", seq)) => return Some(("a token although the list was complete".to_owned(), seq)),
-        Some((_, seq)) => return Some(("a token the page before had not given".to_owned(), seq)),
+        Some(("", seq)) => {
+            return Some((
+                "PAGE-02",
+                "a token although the list was complete".to_owned(),
+                seq,
+            ));
+        }
+        Some((_, seq)) => return Some(("PAGE-02", "a token the page before had not given".to_owned(), seq)),
         None => {
             return Some((
+                "PAGE-02",
                 "a token no page of this list had given".to_owned(),
                 first.asked.seq,
             ));
@@ -437,6 +447,7 @@ fn misused(
     }
     let changed = first_difference(first, list)?;
     Some((
+        "PAGE-02",
         format!("another {changed} than the first page had"),
         first.asked.seq,
     ))

@@ -7,9 +7,12 @@ use ::trace::record::{Frame, FrameType, ObjectRef, Side, Verb};
 use ::trace::report::Report;
 use scenario::{ClientMode, Transport};
 
+use self::origin::Origin;
 use super::{Finding, Ground, ids};
 use crate::trace::{Answer, End, Exchange, Moment, SentFrame, Snapshot, Trace, readable};
 use crate::words;
+
+mod origin;
 
 /// Minimum time that clients wait on a silent stream before they give it up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,14 +28,14 @@ pub(super) fn from_what_was_sent(ground: &Ground<'_, '_>) -> Vec<Finding> {
         if standing.unknown || standing.allows(version) {
             continue;
         }
-        let Origin { why, seq, breaks } = explain(ground, watch, version);
+        let Origin { why, seq, breaks } = Origin::of(ground, watch, version);
         // Bytes that are not an event of a known type may still contain a version.
         if seq.is_none() && ground.opaque_before(watch.asked.seq) {
             continue;
         }
         let allowed: Vec<&str> = standing.allowed().collect();
         found.push(Finding {
-            requirements: ids(breaks),
+            requirements: ids(&[breaks]),
             sentence: format!(
                 "the client watched from {version} at {}, {why}; {}",
                 words::time(watch.asked.at),
@@ -571,128 +574,4 @@ fn streamed_before(trace: &Trace<'_>, seq: u64) -> bool {
     asked
         .filter(|stream| stream.verb == Verb::WatchList)
         .any(|stream| !stream.frames.is_empty())
-}
-
-/// Whether a page was read with a token that a 410 offered, which continues at another version.
-fn continues_elsewhere(trace: &Trace<'_>, page: &Exchange<'_>) -> bool {
-    let token = page.query("continue");
-    let mut before = trace.lists().filter(|list| list.asked.seq < page.asked.seq);
-    before.any(|list| matches!(&list.answer, Some(Answer::Body(body)) if body.continue_token.is_some() && body.continue_token == token))
-}
-
-/// Whether the list before a watch without a version had none, so that the client did not choose to start there.
-fn had_no_version(trace: &Trace<'_>, watch: &Exchange<'_>) -> bool {
-    let asked = trace.asked_before(watch.asked.seq).iter().rev();
-    let last = asked.filter_map(Exchange::page_sent).next();
-    last.is_some_and(|page| page.resource_version.is_empty())
-}
-
-/// Where a wrong version comes from.
-struct Origin {
-    why: String,
-    /// The record that proves it.
-    seq: Option<u64>,
-    /// Requirements that a watch from there contradicts.
-    breaks: &'static [&'static str],
-}
-
-fn explain(ground: &Ground<'_, '_>, watch: &Exchange<'_>, version: &str) -> Origin {
-    let trace = ground.trace;
-    // The first watch after a list, as LIST-02 and PAGE-04 have it.
-    let is_first = trace.snapshot_before(watch.asked.seq).is_some_and(|set| {
-        let mut asked = trace.asked_before(watch.asked.seq).iter().rev();
-        !asked.any(|read| read.is_watch() && read.asked.seq > set.done.seq)
-    });
-    let deliveries = || {
-        trace
-            .deliveries
-            .iter()
-            .rev()
-            .filter(|state| state.sent.seq < watch.asked.seq && state.object.resource_version == version)
-    };
-    if let Some(torn) = deliveries().find(|state| !state.whole) {
-        let frame = trace
-            .exchange(torn.stream)
-            .and_then(|stream| stream.frames.iter().find(|sent| sent.sent.seq == torn.sent.seq));
-        let share = match frame {
-            Some(sent) => format!("{} of {} bytes", sent.frame.sent, sent.frame.bytes),
-            None => "a part".to_owned(),
-        };
-        let object = words::object(ground.scenario, torn.object);
-        return Origin {
-            why: format!("the version of {object}, of which only {share} were sent"),
-            seq: Some(torn.sent.seq),
-            breaks: &["CONN-01"],
-        };
-    }
-    let page = trace
-        .lists()
-        .filter(|list| list.asked.seq < watch.asked.seq)
-        .filter_map(|list| list.page_sent().map(|page| (list, page)))
-        .find(|(_, page)| page.resource_version == version);
-    if let Some((list, page)) = page {
-        let seq = Some(page.sent.seq);
-        if list.page > 1 {
-            return Origin {
-                why: format!(
-                    "the version of page {} of a list that began at another",
-                    list.page
-                ),
-                seq,
-                breaks: if continues_elsewhere(trace, list) {
-                    &["PAGE-06"]
-                } else {
-                    &["PAGE-04"]
-                },
-            };
-        }
-        return Origin {
-            why: "the version of a list that was given up or replaced".to_owned(),
-            seq,
-            breaks: if is_first { &["LIST-02"] } else { &["WATCH-01"] },
-        };
-    }
-    let earlier = trace.snapshots_before(watch.asked.seq).iter().rev();
-    if let Some(set) = earlier.clone().find(|set| set.resume.contains(&version)) {
-        return Origin {
-            why: "the version of a list before the last one".to_owned(),
-            seq: Some(set.done.seq),
-            breaks: if is_first { &["LIST-02"] } else { &["WATCH-01"] },
-        };
-    }
-    if let Some(state) = deliveries().next() {
-        let object = words::object(ground.scenario, state.object);
-        let (why, breaks): (_, &[&str]) = match (state.listed, trace.exchange(state.stream)) {
-            (true, _) => (
-                format!("the version of {object}, an item of a list and not the list's own"),
-                if is_first { &["LIST-02"] } else { &["WATCH-01"] },
-            ),
-            (false, Some(stream)) if stream.verb == Verb::WatchList => (
-                format!("the version of {object}, an initial event of a stream"),
-                &["WLIST-05"],
-            ),
-            (false, Some(stream)) if stream.pinned().is_none() => (
-                format!("the version of {object}, an initial event of a stream"),
-                if had_no_version(trace, stream) {
-                    &["WATCH-10"]
-                } else {
-                    &["WATCH-05"]
-                },
-            ),
-            (false, _) => (
-                format!("the version of {object}, sent before the last list"),
-                if is_first { &["LIST-02"] } else { &["WATCH-01"] },
-            ),
-        };
-        return Origin {
-            why,
-            seq: Some(state.sent.seq),
-            breaks,
-        };
-    }
-    Origin {
-        why: "a version the server never sent".to_owned(),
-        seq: None,
-        breaks: if is_first { &["LIST-02"] } else { &["WATCH-01"] },
-    }
 }
