@@ -544,15 +544,19 @@ async fn play_one(
     if missed.is_none() && !to_show.iter().all(is_shown) {
         skipped = skipped.or(needs(&scenario).map(Skipped::Needs));
     }
-    // Another way through the scenario is no mistake by itself.
-    let another_way = records.iter().rev().find_map(|record| {
-        let What::RunEnded(RunEnd::Missed { because, .. }) = &record.what else {
+    let end = records.iter().rev().find_map(|record| {
+        let What::RunEnded(end) = &record.what else {
             return None;
         };
-        Some(format!(
-            "the command took another way through the scenario: {because}"
-        ))
+        Some((record.at, end))
     });
+    // Another way through the scenario is no mistake by itself.
+    let another_way = match end {
+        Some((_, RunEnd::Missed { because, .. })) => Some(format!(
+            "the command took another way through the scenario: {because}"
+        )),
+        Some(_) | None => None,
+    };
     let effects = Effects::of(&scenario, &records);
     let result = match skipped {
         Some(skipped) => Err(skipped),
@@ -572,13 +576,7 @@ async fn play_one(
         output,
         took,
         restarts,
-        end: records.iter().rev().find_map(|record| {
-            if let What::RunEnded(end) = &record.what {
-                Some((record.at, run_end(end)))
-            } else {
-                None
-            }
-        }),
+        end: end.map(|(at, end)| (at, run_end(end))),
         requests: records.iter().filter(is_request).count(),
         trace: if failed {
             records.iter().map(line).collect()

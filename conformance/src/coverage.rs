@@ -49,7 +49,7 @@ pub fn of_caching_clients<'a>(results: &'a [Judged]) -> Vec<Coverage<'a>> {
 
 /// Whether this run failed and broke the requirement.
 pub fn breaks(judged: &Judged, requirement: &str) -> bool {
-    covers(judged, requirement) && judged.verdict.breaks(requirement)
+    judged.scenario.is_about(requirement) && judged.verdict.breaks(requirement)
 }
 
 fn compliance<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> Compliance<'a> {
@@ -57,7 +57,7 @@ fn compliance<'a>(requirement: &'static Requirement, results: &'a [Judged]) -> C
         .iter()
         // A run with contract `watch` or `list` tests another kind of client.
         .filter(|judged| judged.scenario.client.contract == Contract::Informer)
-        .filter(|judged| covers(judged, &requirement.id))
+        .filter(|judged| judged.scenario.is_about(&requirement.id))
         .collect();
     if covering.is_empty() {
         return match (&requirement.shown_by, &requirement.undecided) {
@@ -93,12 +93,4 @@ fn lists_with(judged: &Judged, name: &str, value: &str) -> bool {
         };
         query.iter().any(|(key, sent)| key == name && sent == value)
     })
-}
-
-fn covers(judged: &Judged, requirement: &str) -> bool {
-    judged
-        .scenario
-        .covers
-        .iter()
-        .any(|covered| covered.id == requirement)
 }

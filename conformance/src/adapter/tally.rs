@@ -27,7 +27,7 @@ pub fn tally(level: Level, judged: &[(&Scenario, &Verdict)], edition: Option<&Ed
         let id = requirement.id.as_str();
         let mut covering = judged
             .iter()
-            .filter(|(scenario, _)| scenario.covers.iter().any(|covered| covered.id == id))
+            .filter(|(scenario, _)| scenario.is_about(id))
             .filter(|(scenario, _)| edition.is_none_or(|edition| edition.tests(id, &scenario.id)))
             .filter(|(scenario, _)| scenario.counts(level) == Some(level))
             .peekable();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use conformance::adapter::standing::Standing;
+use fake_apiserver::scenario::catalogue;
 use fake_apiserver::scenario::edition::{self, Edition};
 
 use crate::results::TestResult;
@@ -44,12 +45,7 @@ pub(crate) fn proven(tests: &[TestResult], edition: Option<&Edition>) -> BTreeMa
 /// show that a MUST is broken.
 fn is_of_its_level(test: &TestResult, id: &str, edition: Option<&Edition>) -> bool {
     let level = edition::level(edition, id);
-    level.is_none_or(|level| {
-        let counted = test
-            .provoked_by
-            .map_or(Some(level), |provoker| provoker.counts(level));
-        counted == Some(level)
-    })
+    level.is_none_or(|level| catalogue::counted(test.provoked_by, level) == Some(level))
 }
 
 #[cfg(test)]

@@ -63,14 +63,17 @@ impl Provoker {
             Self::NobodyKnown => "nobody-known",
         }
     }
+}
 
-    /// Returns the level at which a violation under such input counts; `None`: it does not.
-    pub fn counts(self, level: Level) -> Option<Level> {
-        match self {
-            Self::Client | Self::KubeApiserver | Self::Network | Self::Proxy => Some(level),
-            Self::AggregatedOrOldServer => Some(level.max(Level::Should)),
-            Self::NobodyKnown => None,
+/// Returns the level at which a violation counts against a requirement of that level, on input that `provoker` is known to send
+/// (`None`: that the catalogue names); `None`: it does not count.
+pub fn counted(provoker: Option<Provoker>, level: Level) -> Option<Level> {
+    match provoker {
+        None | Some(Provoker::Client | Provoker::KubeApiserver | Provoker::Network | Provoker::Proxy) => {
+            Some(level)
         }
+        Some(Provoker::AggregatedOrOldServer) => Some(level.max(Level::Should)),
+        Some(Provoker::NobodyKnown) => None,
     }
 }
 

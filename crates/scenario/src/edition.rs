@@ -205,7 +205,7 @@ impl Edition {
 /// Name of an edition, the beginning of its digest and the number of errata applied, as people read them.
 pub fn label(name: &str, digest: Option<&str>) -> String {
     match digest.and_then(|digest| digest.get(..SHOWN)) {
-        Some(digest) => format!("{name} (sha256 {digest}, {} errata)", errata().len()),
+        Some(digest) => format!("{name} (sha256 {digest}, {} errata)", errata().count()),
         None => name.to_owned(),
     }
 }
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(scored_by(None, Some(own)), None);
         assert_eq!(
             newest.label(),
-            format!("{name} (sha256 {}, {} errata)", &own[..12], errata().len())
+            format!("{name} (sha256 {}, {} errata)", &own[..12], errata().count())
         );
         assert_eq!(label(name, None), name);
     }

@@ -76,13 +76,8 @@ impl Errata {
     }
 
     /// Returns the number of entries.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.withdrawn.len() + self.lowered.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Returns the page docs/withdrawn.md.

@@ -126,10 +126,12 @@ impl Scenario {
     /// Returns the level at which a violation in this scenario counts against a requirement of that level; `None`: it does
     /// not count (hardening).
     pub fn counts(&self, level: Level) -> Option<Level> {
-        match self.provoked_by {
-            Some(provoker) => provoker.counts(level),
-            None => Some(level),
-        }
+        catalogue::counted(self.provoked_by, level)
+    }
+
+    /// Whether this is one of the requirements that the scenario tests.
+    pub fn is_about(&self, requirement: &str) -> bool {
+        self.covers.iter().any(|covered| covered.id == requirement)
     }
 
     /// Whether the script sends what nobody is known to send: run and shown, never scored.

@@ -71,19 +71,18 @@ impl Validator<'_> {
             }
             cache
         });
-        let converges = match (&expect.converges, covers) {
-            (None, [only]) => vec![only.id.clone()],
-            (None, _) => Vec::new(),
-            (Some(ids), _) if ids.value.is_empty() => Vec::new(),
-            (Some(ids), _) => self.named(covers, ids),
+        let sole: Vec<String> = match covers {
+            [sole] => vec![sole.id.clone()],
+            _ => Vec::new(),
         };
-        let mut otherwise = |ids: &Option<At<Vec<At<String>>>>| match ids {
-            Some(ids) if !ids.value.is_empty() => self.named(covers, ids),
-            Some(_) => Vec::new(),
-            None => converges.clone(),
+        let mut named_or = |ids: Option<&At<Vec<At<String>>>>, default: &[String]| match ids {
+            None => default.to_vec(),
+            Some(none) if none.value.is_empty() => Vec::new(),
+            Some(ids) => self.named(covers, ids),
         };
-        let goes_on = otherwise(&expect.goes_on);
-        let survives = otherwise(&expect.survives);
+        let converges = named_or(expect.converges.as_ref(), &sole);
+        let goes_on = named_or(expect.goes_on.as_ref(), &converges);
+        let survives = named_or(expect.survives.as_ref(), &converges);
         let not_converged_because = expect
             .not_converged
             .as_ref()

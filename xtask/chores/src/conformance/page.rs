@@ -200,7 +200,7 @@ impl Column<'_> {
         let of = |requirement: &'r Requirement| {
             let covering = scenarios
                 .iter()
-                .filter(|scenario| covers(scenario, &requirement.id));
+                .filter(|scenario| scenario.is_about(&requirement.id));
             let shown = covering.filter_map(|scenario| {
                 let test = tests.get(&scenario.id)?;
                 let is_real = provoker(scenario, requirement) < Provoker::AggregatedOrOldServer;
@@ -316,10 +316,6 @@ enum Shown {
     /// Broken only on input of aggregated or old servers, or of nobody known.
     BrokenByHardening,
     Broken,
-}
-
-fn covers(scenario: &SharedScenario, requirement: &str) -> bool {
-    scenario.covers.iter().any(|covered| covered.id == requirement)
 }
 
 /// Returns the rarer of the parties that the scenario and the catalogue name.
