@@ -49,7 +49,7 @@ pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
 /// Returns the part of [`unmet`] about requests, which needs no reports.
 pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check::new(scenario, trace);
+    let check = Check::of_program(scenario, trace);
     check.requests(&mut found);
     check.counts(&mut found, true);
     check.never(&mut found);
@@ -59,7 +59,7 @@ pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradi
 /// Returns the part of [`broken`] that needs no reports.
 pub fn broken_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check::new(scenario, trace);
+    let check = Check::of_program(scenario, trace);
     check.counts(&mut found, false);
     check.never(&mut found);
     found
@@ -108,6 +108,20 @@ impl<'t, 'a> Check<'t, 'a> {
         }
     }
 
+    /// Checks a whole program, which may also do what its informer does not.
+    fn of_program(scenario: &'t Scenario, trace: &'t Trace<'a>) -> Self {
+        Self {
+            scenario,
+            trace,
+            view: ClientView::after(scenario, trace.records()),
+        }
+    }
+
+    /// Returns whether a request can meet an expectation, and proves nothing against the client.
+    fn is_excused(&self, exchange: &Exchange<'a>) -> bool {
+        is_start(self.trace, exchange) || self.view.is_beside(exchange.stream)
+    }
+
     fn requests(&self, found: &mut Vec<Contradiction>) {
         let expect = &self.scenario.expect;
         let reads: Vec<&Exchange<'a>> = self.trace.reads().collect();
@@ -150,7 +164,7 @@ impl<'t, 'a> Check<'t, 'a> {
             next_start = (lists && reads[hit].is_watch()).then_some(hit);
         }
         for (used, read) in used.iter_mut().zip(&reads) {
-            *used |= is_start(self.trace, read);
+            *used |= self.is_excused(read);
         }
         if expect.only
             && let Some(at) = used.iter().position(|used| !used)
@@ -262,8 +276,10 @@ impl<'t, 'a> Check<'t, 'a> {
             },
             |before| before.asked,
         );
-        // A new process does not know when the last one sent its request.
-        if before.is_some_and(|before| !is_same_process(self.trace, before, hit)) {
+        // A new process does not know when the last one sent its request, and a poll does not wait for the informer.
+        if before.is_some_and(|before| !is_same_process(self.trace, before, hit))
+            || self.view.is_beside(hit.stream)
+        {
             return;
         }
         let gap_ms = hit.asked.at.saturating_sub(since.at).as_millis() as u64;
@@ -306,6 +322,7 @@ impl<'t, 'a> Check<'t, 'a> {
             let exact: Vec<&Exchange<'a>> = of_kind
                 .clone()
                 .filter(|exchange| is_exactly(&names, query, exchange))
+                .filter(|exchange| !self.view.is_beside(exchange.stream))
                 .collect();
             let starts = self
                 .trace
@@ -351,7 +368,7 @@ impl<'t, 'a> Check<'t, 'a> {
                 exchange.asked.seq >= from
                     && of_kind(exchange, never.kind)
                     && is_exactly(&names, &never.query, exchange)
-                    && !is_start(self.trace, exchange)
+                    && !self.is_excused(exchange)
             });
             let Some(hit) = hit else { continue };
             let what = query_words(&names, never.kind, &never.query, hit.asked.seq);

@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::path::decoded_path;
-use trace::record::{Record, StreamId, Verb, What};
+use trace::fault::Ending;
+use trace::record::{Frame, FrameType, Record, StreamId, Verb, What};
 
 use super::matching::Read;
 use super::{ClientMode, Named, Scenario, Target};
@@ -92,11 +93,21 @@ impl TargetLoop {
     }
 }
 
-/// Versions that the loop under test was sent, after the first write of the client itself.
+/// Requests of the loop under test, and the versions that it was sent after the first write of the client itself.
 #[derive(Debug)]
 pub struct ClientView {
     target: TargetLoop,
     streams: BTreeSet<StreamId>,
+    /// Parameters of the last request that started the loop.
+    started_with: Vec<(String, String)>,
+    /// Watches of the loop.
+    watches: BTreeSet<StreamId>,
+    /// Those of them that were answered and did not end.
+    open: BTreeSet<StreamId>,
+    /// Watches that sent an ERROR or something scripted, or stalled: their reader may be about to leave them.
+    troubled: BTreeSet<StreamId>,
+    /// Lists like the loop's own, sent while it had a sound watch: a program that also polls sends such.
+    beside: BTreeSet<StreamId>,
     /// Every write from the client's first one on: whether it is the client's.
     writes: BTreeMap<u64, bool>,
     /// Versions sent to the loop since, with the records that sent them.
@@ -109,6 +120,11 @@ impl ClientView {
         Self {
             target: TargetLoop::of(scenario),
             streams: BTreeSet::new(),
+            started_with: Vec::new(),
+            watches: BTreeSet::new(),
+            open: BTreeSet::new(),
+            troubled: BTreeSet::new(),
+            beside: BTreeSet::new(),
             writes: BTreeMap::new(),
             sent: Vec::new(),
         }
@@ -124,6 +140,9 @@ impl ClientView {
     /// Processes the next record.
     pub fn take(&mut self, record: &Record) {
         let has_written = !self.writes.is_empty();
+        if let Some(stream) = troubled_by(&record.what) {
+            self.troubled.insert(stream);
+        }
         match &record.what {
             What::Request {
                 stream,
@@ -135,7 +154,19 @@ impl ClientView {
             } if *verb != Verb::Other => {
                 let read = Read { verb: *verb, query };
                 if self.target.takes(&decoded_path(path), read, accept.as_deref()) {
-                    self.streams.insert(*stream);
+                    self.take_request(*stream, read);
+                }
+            }
+            What::Head {
+                stream, status: 200, ..
+            } if self.watches.contains(stream) => {
+                self.open.insert(*stream);
+            }
+            What::End { stream, how, .. } => {
+                self.open.remove(stream);
+                // The reader of a stalled stream does not know of its end.
+                if *how != Ending::Stall {
+                    self.troubled.remove(stream);
                 }
             }
             What::Wrote(write) if has_written || write.by.is_some() => {
@@ -169,7 +200,6 @@ impl ClientView {
             | What::Head { .. }
             | What::Body { .. }
             | What::Torn { .. }
-            | What::End { .. }
             | What::Withheld { .. }
             | What::Turned { .. }
             | What::Step { .. }
@@ -184,6 +214,35 @@ impl ClientView {
             | What::LeftOpen { .. }
             | What::RunEnded(_) => {}
         }
+    }
+
+    /// Processes a request to the collection of the loop.
+    fn take_request(&mut self, stream: StreamId, read: Read<'_>) {
+        let is_beside = read.verb == Verb::List && self.open.iter().any(|watch| self.is_sound(*watch));
+        if is_beside {
+            // An informer does not list while its watch is sound. A list with another query is not the informer's.
+            if !asks_for_the_same(&self.started_with, read.query) {
+                return;
+            }
+            self.beside.insert(stream);
+        } else if read.is_start() {
+            self.started_with = read.query.to_vec();
+        }
+        if read.is_watch() {
+            self.watches.insert(stream);
+        }
+        self.streams.insert(stream);
+    }
+
+    /// Returns whether a watch gave its reader no reason to leave.
+    pub fn is_sound(&self, watch: StreamId) -> bool {
+        !self.troubled.contains(&watch)
+    }
+
+    /// Returns whether a request of the loop may be a poll of the same program: a list while the loop had a sound watch.
+    /// It can meet an expectation, and proves nothing against the client.
+    pub fn is_beside(&self, stream: StreamId) -> bool {
+        self.beside.contains(&stream)
     }
 
     /// Returns whether a request belongs to the loop under test.
@@ -223,6 +282,22 @@ impl ClientView {
             self.sent.push((version, seq));
         }
     }
+}
+
+/// Returns whether a list asks for what another did, or for a page of it.
+fn asks_for_the_same(start: &[(String, String)], list: &[(String, String)]) -> bool {
+    let list = list.iter().filter(|(name, _)| name != "continue");
+    start.iter().eq(list)
+}
+
+/// Returns the watch that a record gives its reader a reason to leave.
+fn troubled_by(what: &What) -> Option<StreamId> {
+    let is_odd =
+        |frame: &Frame| frame.scripted || !frame.whole() || matches!(frame.kind, FrameType::Error { .. });
+    let is_reason = matches!(what, What::Frame { frame, .. } if is_odd(frame))
+        || matches!(what, What::Head { scripted: true, .. } | What::Withheld { .. })
+        || matches!(what, What::End { how, .. } if *how == Ending::Stall);
+    what.stream().filter(|_| is_reason)
 }
 
 /// Returns the object that an Accept header asks for instead of the resource's own: that of a list and that of an event

@@ -3,13 +3,12 @@
 //! It reads the records of the apiserver, and returns steps to run and records to append. It must not depend on how requests
 //! are answered.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scenario::matching::Read;
 use scenario::{Awaited, ClientView, SharedScenario};
-use trace::fault::Ending;
-use trace::record::{Frame, FrameType, Record, RunEnd, StreamId, What};
+use trace::record::{Record, RunEnd, StreamId, What};
 use trace::report::{Report, Version};
 
 use super::assumed::{Assumed, is_marker};
@@ -43,8 +42,6 @@ pub(super) struct Run {
     awaited: Awaited,
     /// How `$start` is still to be learned.
     start: Start,
-    /// Watches that sent an ERROR or something scripted, or stalled: their reader may be about to leave them.
-    troubled: BTreeSet<StreamId>,
     /// Names of steps that were met by requests, to be bound to the responses.
     to_name: BTreeMap<StreamId, String>,
     assumed: Assumed,
@@ -63,7 +60,6 @@ impl Run {
             view: ClientView::of(&scenario),
             awaited: Awaited::default(),
             start: Start::Initial,
-            troubled: BTreeSet::new(),
             scenario,
             to_name: BTreeMap::new(),
             assumed: Assumed::default(),
@@ -130,19 +126,12 @@ impl Run {
             if is_of_loop || matches!(what, What::Refused) {
                 self.count_request();
             }
-            if let Some(stream) = troubled_by(what) {
-                self.troubled.insert(stream);
-            }
             if let What::Restored { to } = what {
                 self.assumed.on_restore(*to);
             }
-            if let What::End { stream, how, .. } = what {
+            if let What::End { stream, .. } = what {
                 self.to_name.remove(stream);
                 self.assumed.on_end(*stream);
-                // The reader of a stalled stream does not know of its end.
-                if *how != Ending::Stall {
-                    self.troubled.remove(stream);
-                }
             }
         }
         if changed_at > self.script.quiet_since() {
@@ -242,7 +231,7 @@ impl Run {
     pub(super) fn advance(&mut self, now: Duration, watches: impl Iterator<Item = StreamId>) -> Vec<What> {
         if self.goal.can_end() {
             let watch = self.newest_of_loop(watches);
-            let is_sound = watch.is_some_and(|watch| !self.troubled.contains(&watch));
+            let is_sound = watch.is_some_and(|watch| self.view.is_sound(watch));
             self.goal
                 .on_rest(watch.map(|_| self.script.quiet_since()), is_sound);
         }
@@ -330,16 +319,6 @@ impl Run {
             self.script.on_assumed_report(now, &report, &names);
         }
     }
-}
-
-/// Returns the watch that a record gives its reader a reason to leave.
-fn troubled_by(what: &What) -> Option<StreamId> {
-    let is_odd =
-        |frame: &Frame| frame.scripted || !frame.whole() || matches!(frame.kind, FrameType::Error { .. });
-    let is_reason = matches!(what, What::Frame { frame, .. } if is_odd(frame))
-        || matches!(what, What::Head { scripted: true, .. } | What::Withheld { .. })
-        || matches!(what, What::End { how, .. } if *how == Ending::Stall);
-    what.stream().filter(|_| is_reason)
 }
 
 fn read_of(asked: &Asked) -> Read<'_> {

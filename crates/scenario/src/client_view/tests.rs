@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apimachinery::ObjectRef;
 use rstest::rstest;
-use trace::record::{ConnId, Frame, FrameType, Replica, StoreWrite, WriteOp};
+use trace::record::{ConnId, Replica, Side, StoreWrite, WriteOp};
 
 use super::*;
 use crate::parse;
@@ -72,15 +72,35 @@ impl Story {
     }
 
     fn event(&mut self, stream: u64, version: &str) -> &mut Self {
+        self.frame(stream, FrameType::Modified, Some(object(version)))
+    }
+
+    fn error(&mut self, stream: u64) -> &mut Self {
+        let expired = FrameType::Error {
+            code: 410,
+            reason: "Expired".to_owned(),
+        };
+        self.frame(stream, expired, None)
+    }
+
+    fn frame(&mut self, stream: u64, kind: FrameType, object: Option<ObjectRef>) -> &mut Self {
         self.push(What::Frame {
             stream: StreamId(stream),
             frame: Frame {
-                kind: FrameType::Modified,
-                object: Some(std::sync::Arc::new(object(version))),
+                kind,
+                object: object.map(std::sync::Arc::new),
                 bytes: 9,
                 sent: 9,
                 scripted: false,
             },
+        })
+    }
+
+    fn ended(&mut self, stream: u64, how: Ending) -> &mut Self {
+        self.push(What::End {
+            stream: StreamId(stream),
+            how,
+            by: Side::Server,
         })
     }
 
@@ -170,4 +190,49 @@ fn the_first_loop_that_reads_the_target_is_under_test(
     let view = ClientView::after(&scenario, &story.0);
     assert!(view.is_of_loop(StreamId(1)));
     assert_eq!(view.is_of_loop(StreamId(2)), is_of_loop);
+}
+
+/// A list while the loop had a watch, as seen by the judge.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Loop,
+    Either,
+    Poll,
+}
+
+const NEWEST: &[(&str, &str)] = &[("limit", "500")];
+const OF_TWO: &[(&str, &str)] = &[("limit", "2")];
+const NEXT_PAGE: &[(&str, &str)] = &[("limit", "500"), ("continue", "t")];
+
+#[rstest]
+#[case::another_page_size(|_: &mut Story| {}, OF_TWO, Seen::Poll)]
+#[case::the_loop_s_own_query(|_: &mut Story| {}, NEWEST, Seen::Either)]
+#[case::a_page_of_it(|_: &mut Story| {}, NEXT_PAGE, Seen::Either)]
+#[case::the_watch_ended(|s: &mut Story| { s.ended(2, Ending::Eof); }, OF_TWO, Seen::Loop)]
+#[case::the_watch_stalled(|s: &mut Story| { s.ended(2, Ending::Stall); }, OF_TWO, Seen::Loop)]
+#[case::the_watch_sent_an_error(|s: &mut Story| { s.error(2); }, OF_TWO, Seen::Loop)]
+fn a_list_beside_a_sound_watch_is_a_poll(
+    #[case] tell: fn(&mut Story),
+    #[case] query: &[(&str, &str)],
+    #[case] expected: Seen,
+) {
+    let mut story = Story::default();
+    story
+        .read(1, Verb::List, HERE, NEWEST, "")
+        .read(2, Verb::Watch, HERE, FROM, "")
+        .push(What::Head {
+            stream: StreamId(2),
+            status: 200,
+            retry_after: None,
+            scripted: false,
+        });
+    tell(&mut story);
+    story.read(3, Verb::List, HERE, query, "");
+    let view = ClientView::after(&scenario(""), &story.0);
+    let seen = match (view.is_of_loop(StreamId(3)), view.is_beside(StreamId(3))) {
+        (true, false) => Seen::Loop,
+        (true, true) => Seen::Either,
+        (false, _) => Seen::Poll,
+    };
+    assert_eq!(seen, expected);
 }
