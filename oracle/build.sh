@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds bin/oracle-<minor> from a module file: `./build.sh` for the newest
-# version (go.mod), `./build.sh 1.33` for versions/1.33/go.mod.
+# version (go.mod), `./build.sh 1.34` for versions/1.34/go.mod.
 #
 # Without the -X flags /version returns v0.0.0-master. They set the values of the
 # released binary, except for the commit and the date, which are unknown.

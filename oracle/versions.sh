@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes the module file for one Kubernetes version: `./versions.sh 1.36.3 go.mod`
-# for the newest, `./versions.sh 1.33.13 versions/1.33/go.mod` for another.
+# Writes the module file for one Kubernetes version: `./versions.sh 1.37.3 go.mod`
+# for the newest, `./versions.sh 1.34.13 versions/1.34/go.mod` for another.
 #
 # k8s.io/kubernetes replaces its staging modules with folders of its tree,
 # and replacements do not apply to modules that depend on it. So each of them is

@@ -41,7 +41,6 @@ use self::retarget::Retarget;
 use self::weigh::{certain, cut_words, judged, proofs, proven, weighed};
 use crate::built_in;
 use crate::judging::{Commentator, Judge};
-use crate::serve::minor;
 use crate::stage::{self, Running, Stage};
 use crate::stop::Stop;
 use crate::words::span;
@@ -151,8 +150,8 @@ pub(crate) struct Run {
     /// Run scenarios in this namespace instead.
     #[arg(long)]
     namespace: Option<String>,
-    /// Override the Kubernetes minor version: 1.33, 1.34, 1.35 or 1.36.
-    #[arg(long, value_name = "VERSION", value_parser = minor)]
+    /// Override the Kubernetes minor version: 1.34, 1.35, 1.36 or 1.37.
+    #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<Version>,
     /// Which scenarios of folders to run.
     #[arg(long, value_enum, default_value_t = Profile::Quick)]

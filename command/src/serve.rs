@@ -44,8 +44,8 @@ pub(crate) struct Serve {
     bare: bool,
     #[command(flatten)]
     listening: Listening,
-    /// Kubernetes minor version to emulate: 1.33, 1.34, 1.35 or 1.36.
-    #[arg(long, value_name = "VERSION", default_value = "1.36", value_parser = minor)]
+    /// Kubernetes minor version to emulate: 1.34, 1.35, 1.36 or 1.37.
+    #[arg(long, value_name = "VERSION", default_value_t = Version::NEWEST)]
     kubernetes_version: Version,
     /// Serve HTTPS with a CA created at start; the kubeconfig trusts it.
     #[arg(long)]
@@ -223,14 +223,4 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         drop(running);
         conclude(&judge.verdict(), &serve.judging, &stop).await
     })
-}
-
-pub(crate) fn minor(text: &str) -> Result<Version, String> {
-    match text {
-        "1.33" => Ok(Version::V1_33),
-        "1.34" => Ok(Version::V1_34),
-        "1.35" => Ok(Version::V1_35),
-        "1.36" => Ok(Version::V1_36),
-        _ => Err("expected 1.33, 1.34, 1.35 or 1.36".to_owned()),
-    }
 }

@@ -143,7 +143,7 @@ impl Running {
             edge: Edge::with_webhooks(server, stage.serving.webhooks),
             listeners,
             about: About {
-                kubernetes: minor(stage.version).to_owned(),
+                kubernetes: stage.version.to_string(),
                 servers,
                 kubeconfig: kubeconfigs[0].path().display().to_string(),
             },
@@ -394,14 +394,4 @@ fn admin(authority: &Authority) -> Result<Identity, Failure> {
             io::Error::other(error),
         )
     })
-}
-
-/// `1.36`.
-pub(crate) fn minor(version: Version) -> &'static str {
-    match version {
-        Version::V1_33 => "1.33",
-        Version::V1_34 => "1.34",
-        Version::V1_35 => "1.35",
-        Version::V1_36 => "1.36",
-    }
 }

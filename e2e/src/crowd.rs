@@ -286,7 +286,7 @@ programs:
     source: https://example.com/informer
     kind: minimal
     run: [\"{out}/informer\", --quick]
-    options: [--kubernetes-version, \"1.33\", --assume-configured=page_size, --tls]
+    options: [--kubernetes-version, \"1.34\", --assume-configured=page_size, --tls]
     gate: true
 ";
 
@@ -306,7 +306,7 @@ programs:
         assert!(program.gate);
         assert_eq!(
             program.served_options(),
-            ["--kubernetes-version", "1.33", "--tls"]
+            ["--kubernetes-version", "1.34", "--tls"]
         );
         let missing = program.command(Path::new("/no/such")).unwrap_err();
         assert!(missing.starts_with("/no/such/informer is not there"), "{missing}");

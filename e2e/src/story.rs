@@ -149,7 +149,7 @@ pub fn page() -> Result<String, String> {
     let chapters = Chapter::all()?;
     let mut page = String::from(
         "\n## kubectl\n\n\
-         The commands of `oracle/kubectl` were run against a real kube-apiserver 1.36, and their output was recorded.\n\
+         The commands of `oracle/kubectl` were run against a real kube-apiserver 1.37, and their output was recorded.\n\
          `cargo test -p e2e` runs them against `fake-apiserver serve` and compares line by line, without times,\n\
          uids, addresses and column widths.\n\n\
          | chapter | commands | with differences | topic |\n|---|---|---|---|\n",

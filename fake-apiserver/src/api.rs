@@ -3,9 +3,9 @@
 //!
 //! The store is not read: errors returned here are the same for any content.
 
+use apimachinery::go_text;
 use apimachinery::kind::{ApiResource, Deletion, Review, Text};
 use apimachinery::path::ResourcePath;
-use apimachinery::{Version, go_text};
 use builtin_kinds::catalog;
 use builtin_kinds::catalog::Catalog;
 use bytes::Bytes;
@@ -48,8 +48,8 @@ use path::Route;
 pub use query::Query;
 use reads::{read_collection, read_object, read_unstored};
 pub use request::{ConnectRequest, Connection, Request, ReviewRequest};
+pub(crate) use style::{GzipMember, gzip_headers, takes_gzip};
 pub use style::{LongList, StyledText};
-pub(crate) use style::{flushed_gzip_member, gzip_headers, takes_gzip};
 pub use warnings::{warning, warnings};
 pub use write::WriteRequest;
 
@@ -138,13 +138,13 @@ impl From<Status> for Answer {
     }
 }
 
-/// Parses a request.
+/// Parses a request. `watch_list`: the feature gate of that name, on by default.
 ///
 /// # Errors
 ///
 /// The response of kube-apiserver to an invalid request: 400, 404 (as Status or text), 405, 406, 413, 415, 422, and 500 for
 /// an invalid `resourceVersion` of a watch or a single object.
-pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Result<Request, Answer> {
+pub fn parse(request: &HttpRequest, catalog: &Catalog, watch_list: bool) -> Result<Request, Answer> {
     let route = path::route(&request.path, catalog);
     let deprecation = match &route {
         Route::Collection { kind, .. } | Route::Object { kind, .. } | Route::Unstored { kind, .. } => {
@@ -156,7 +156,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
         | Route::Unknown
         | Route::UnknownText => Text::Borrowed(""),
     };
-    read(request, route, version).map_err(|mut refusal| {
+    read(request, route, watch_list).map_err(|mut refusal| {
         // Handlers send deprecation warnings, so requests that are rejected before a handler have none.
         let handled = !matches!(refusal.status, 404 | 405) && check_timeout(request.query.pairs()).is_ok();
         if handled && !deprecation.is_empty() {
@@ -166,7 +166,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, version: Version) -> Resu
     })
 }
 
-fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request, Answer> {
+fn read(request: &HttpRequest, route: Route, watch_list: bool) -> Result<Request, Answer> {
     if !is_long_running(request, &route) {
         check_timeout(request.query.pairs()).map_err(refuse)?;
     }
@@ -192,20 +192,19 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                 Err(Status::method_not_allowed())
             } else if let Some(review) = kind.review {
                 let collection = Collection { kind, namespace };
-                write::parse_review(request, review, (collection, String::new()), version)
-                    .map(Request::Review)
+                write::parse_review(request, review, (collection, String::new())).map(Request::Review)
             } else if request.method == Method::POST {
                 let pods = Collection {
                     kind: catalog::pod(),
                     namespace,
                 };
-                match write::parse_posted(request, pods, None, &kind.singular, version) {
+                match write::parse_posted(request, pods, None, &kind.singular) {
                     Ok(Some(write)) => Ok(Request::Write(write)),
                     Ok(None) => Err(Status::not_served(&kind.qualified())),
                     Err(status) => Err(status),
                 }
             } else {
-                read_unstored(request, Collection { kind, namespace }, name, version)
+                read_unstored(request, Collection { kind, namespace }, name, watch_list)
             }
         }
         Route::Collection {
@@ -215,7 +214,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
         } => {
             let collection = Collection { kind, namespace };
             if request.method == Method::GET {
-                read_collection(request, collection, watch, None, version)
+                read_collection(request, collection, watch, None, watch_list)
             } else if watch {
                 Err(Status::method_not_allowed())
             } else if collection.kind.custom
@@ -229,7 +228,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                     name: None,
                     subresource: None,
                 };
-                write::parse(request, place, version).map(Request::Write)
+                write::parse(request, place).map(Request::Write)
             }
         }
         Route::Object {
@@ -265,8 +264,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                                 kind: catalog::token_request(),
                                 ..collection
                             };
-                            let asked =
-                                write::parse_review(request, Review::NewToken, (place, name), version);
+                            let asked = write::parse_review(request, Review::NewToken, (place, name));
                             return asked.map(Request::Review).map_err(refuse);
                         }
                         Some(_) => {
@@ -281,7 +279,7 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                                 }));
                             }
                             let what = format!("{}/{part}", collection.kind.qualified());
-                            let posted = write::parse_posted(request, collection, Some(&name), part, version);
+                            let posted = write::parse_posted(request, collection, Some(&name), part);
                             return match posted {
                                 Ok(Some(write)) => Ok(Request::Write(write)),
                                 Ok(None) => Err(refuse(Status::not_served(&what))),
@@ -312,9 +310,9 @@ fn read(request: &HttpRequest, route: Route, version: Version) -> Result<Request
                     name: Some(name),
                     subresource,
                 };
-                write::parse(request, place, version).map(Request::Write)
+                write::parse(request, place).map(Request::Write)
             } else if watch {
-                read_collection(request, collection, true, Some(&name), version)
+                read_collection(request, collection, true, Some(&name), watch_list)
             } else {
                 read_object(request, collection, name, subresource == Some(Subresource::Scale))
             }
@@ -344,13 +342,7 @@ fn refuse(status: Status) -> Answer {
 
 /// Returns the option rules that a request violates (INV-15); none for a valid request. The `continue` token is the server's
 /// and selectors are the user's, so neither is checked.
-pub fn violations(
-    method: &Method,
-    path: &str,
-    query: &[(String, String)],
-    catalog: &Catalog,
-    version: Version,
-) -> Vec<String> {
+pub fn violations(method: &Method, path: &str, query: &[(String, String)], catalog: &Catalog) -> Vec<String> {
     if method != Method::GET || query.is_empty() {
         return Vec::new();
     }
@@ -365,7 +357,7 @@ pub fn violations(
         | Route::Unknown
         | Route::UnknownText => return Vec::new(),
     };
-    reads::broken_rules(query, watch_path, version)
+    reads::broken_rules(query, watch_path)
 }
 
 /// Headers of requests that pass flow control.

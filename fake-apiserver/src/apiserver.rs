@@ -28,7 +28,6 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use apimachinery::Version;
 use apimachinery::options::{Collection, GetRequest, ListRequest, Representation};
 use asking::{collection_of, encode_query, form_of, verb};
 use balancer::Balancer;
@@ -316,15 +315,11 @@ impl ApiServer {
     /// Parses and records a request. [`ApiServer::decide`] computes its response.
     pub(crate) fn receive(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
         let query = request.query.pairs();
-        let (mut parsed, continue_token) = self.parse(conn, &request, query);
+        let (parsed, continue_token) = self.parse(conn, &request, query);
         let mut verb = verb(parsed.as_ref().ok().map(|(parsed, _)| parsed), &request, query);
-        let only_probes = verb == Verb::WatchList && self.settings.streaming_lists == Some(false);
+        let is_rejected = verb == Verb::WatchList && self.settings.streaming_lists == Some(false);
+        let only_probes = is_rejected && !self.settings.rejected_streams_count;
         if only_probes {
-            if let Ok((_, user)) = parsed {
-                // The last minor with the feature gate off by default: later minors reject it with the same words.
-                let earlier = api::parse(&request, self.model.catalog(), Version::V1_33);
-                parsed = earlier.map(|parsed| (parsed, user));
-            }
             verb = Verb::Other;
         }
         self.log.push(
@@ -339,13 +334,7 @@ impl ApiServer {
                 accept: header(&request, http::header::ACCEPT),
                 user_agent: header(&request, http::header::USER_AGENT),
                 replica: self.replica_of(conn),
-                violations: api::violations(
-                    &request.method,
-                    &request.path,
-                    query,
-                    self.model.catalog(),
-                    self.settings.version,
-                ),
+                violations: api::violations(&request.method, &request.path, query, self.model.catalog()),
             },
         );
 
@@ -451,9 +440,10 @@ impl ApiServer {
             Err(refusal) => return (Err(refusal), sent),
         };
         let for_user = |parsed: Request| (parsed, user);
-        let (catalog, version) = (self.model.catalog(), self.settings.version);
+        let catalog = self.model.catalog();
+        let watch_list = self.settings.streaming_lists != Some(false);
         match sent.as_ref().and_then(|token| self.aliases.get(token)) {
-            None => (api::parse(request, catalog, version).map(for_user), sent),
+            None => (api::parse(request, catalog, watch_list).map(for_user), sent),
             Some(original) => {
                 let query: Vec<(String, String)> = query
                     .iter()
@@ -466,7 +456,7 @@ impl ApiServer {
                     query: encode_query(&query).into(),
                     ..request.clone()
                 };
-                let parsed = api::parse(&request, catalog, version);
+                let parsed = api::parse(&request, catalog, watch_list);
                 (parsed.map(for_user), Some(original.clone()))
             }
         }

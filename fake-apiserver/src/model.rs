@@ -144,15 +144,14 @@ impl Model {
 
     fn with_catalog(settings: &ServerSettings, catalog: Catalog) -> Self {
         let storage = Storage::new(&Settings {
-            version: settings.version,
             revision: settings.revision,
             watch_cache_capacity: settings.watch_cache_capacity,
             bookmark_interval: Duration::from_millis(settings.bookmark_interval_ms),
             progress_notify: settings.progress_notify,
         });
         let mut model = Self {
-            version: settings.version,
             catalog: catalog.clone(),
+            version: settings.version,
             storage,
             writes: 0,
             dry_runs: 0,

@@ -317,10 +317,10 @@ const FINALIZER: &str = r#"{"metadata":{"finalizers":["probe.example.com/f"]}}"#
 fn a_write_is_answered_as_recorded(
     #[case] id: &str,
     #[case] before: &[(&str, &str, &str, &str)],
-    #[values((Version::V1_33, "1.33"), (Version::V1_36, "1.36"))] version: (Version, &str),
+    #[values(Version::OLDEST, Version::NEWEST)] version: Version,
 ) {
-    let (requests, outcome) = recording(version.1, id);
-    let mut world = World::fixture(version.0);
+    let (requests, outcome) = recording(version.name(), id);
+    let mut world = World::fixture(version);
     let mut names = BTreeMap::from([("L", world.expect("GET", CM, ""))]);
     for (name, method, object, body) in before {
         let collection = if object.starts_with("wd") { WD } else { CM };
@@ -383,7 +383,7 @@ fn a_write_is_answered_as_recorded(
 
 #[test]
 fn a_restart_ends_watches_and_compaction_makes_old_lists_too_old() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let before = world.expect("GET", CM, "");
     let watch = world.send("GET", &format!("{CM}?watch=1&resourceVersion={before}"), None, "");
     world.expect("POST", CM, r#"{"metadata":{"name":"new"}}"#);
@@ -414,7 +414,7 @@ fn a_restart_ends_watches_and_compaction_makes_old_lists_too_old() {
 #[case(Some("nobody"), 401, "discovery-024-bad-token")]
 #[case(Some("poor"), 403, "discovery-025-forbidden")]
 fn forbidden_answers_are_as_recorded(#[case] token: Option<&str>, #[case] status: u16, #[case] id: &str) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     world.server = world.server.with_access(Access {
         token: "full".to_owned(),
         limited_token: Some("poor".to_owned()),
@@ -423,7 +423,7 @@ fn forbidden_answers_are_as_recorded(#[case] token: Option<&str>, #[case] status
     world.token = token.map(str::to_owned);
     let stream = world.send("GET", CM, None, "");
     let answer = world.answer(stream);
-    let (_, outcome) = recording("1.36", id);
+    let (_, outcome) = recording(Version::NEWEST.name(), id);
     assert_eq!(format!("{status}\n{}", answer.body), outcome);
     let flow_control = answer
         .headers

@@ -18,6 +18,7 @@ mod fixture;
 )]
 mod http;
 mod in_process;
+mod members;
 mod normalise;
 pub mod page;
 mod player;

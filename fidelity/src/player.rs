@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::base64url;
 use crate::error::Error;
 use crate::fixture;
+use crate::members::{Members, Part};
 use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, User, Watch};
 use crate::transport::{Answer, Call, Chunk, Head, Transport};
 use crate::webhook::{Called, Webhooks};
@@ -273,6 +274,7 @@ impl<T: Transport> Player<'_, T> {
         let Some((mut stream, opened)) = opened else {
             return Ok(());
         };
+        let mut members = self.is_compressed().then(Members::default);
         let end = self.server.now() + Duration::from_millis(watch.read_ms);
         let deaf_until = opened + Duration::from_millis(watch.stall_ms);
         let mut buffer: Vec<u8> = Vec::new();
@@ -295,8 +297,16 @@ impl<T: Transport> Player<'_, T> {
                 Chunk::End => break "the server, cleanly".to_owned(),
                 Chunk::Broken(why) => break format!("broken off: {why}"),
                 Chunk::Bytes(bytes) => {
-                    buffer.extend_from_slice(&bytes);
-                    let seen = self.take_lines(&mut buffer, opened);
+                    let seen = match &mut members {
+                        None => {
+                            buffer.extend_from_slice(&bytes);
+                            self.take_lines(&mut buffer, opened)
+                        }
+                        Some(members) => {
+                            let parts = members.take(&bytes).map_err(Error::server)?;
+                            self.take_parts(parts, &mut buffer, opened)
+                        }
+                    };
                     lines += seen;
                     if watch.lines.is_some_and(|limit| lines >= limit) || self.stops(watch, seen) {
                         break "the reader, who had seen enough".to_owned();
@@ -368,6 +378,37 @@ impl<T: Transport> Player<'_, T> {
             took: opened - asked,
         });
         Ok(None)
+    }
+
+    /// Returns whether the response that was just opened is compressed.
+    fn is_compressed(&self) -> bool {
+        match self.items.last() {
+            Some(Item::Opened { head, .. }) => head
+                .headers
+                .iter()
+                .any(|(name, value)| name == "content-encoding" && value == "gzip"),
+            _ => false,
+        }
+    }
+
+    fn take_parts(&mut self, parts: Vec<Part>, buffer: &mut Vec<u8>, opened: Duration) -> usize {
+        let mut count = 0;
+        for part in parts {
+            match part {
+                Part::Text(text) => {
+                    buffer.extend_from_slice(&text);
+                    count += self.take_lines(buffer, opened);
+                }
+                Part::End { is_flushed } => {
+                    let how = if is_flushed { "flushed and ended" } else { "ended" };
+                    self.items.push(Item::Line {
+                        text: format!("(the gzip member is {how})"),
+                        after: self.server.now() - opened,
+                    });
+                }
+            }
+        }
+        count
     }
 
     fn take_lines(&mut self, buffer: &mut Vec<u8>, opened: Duration) -> usize {

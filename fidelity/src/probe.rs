@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use fake_apiserver::scenario::Version;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 use crate::webhook::Webhook;
@@ -19,9 +21,9 @@ pub struct Probe {
     pub row: u32,
     /// What it tests, in words.
     pub title: String,
-    /// Minor versions it is recorded from; empty: all.
-    #[serde(default)]
-    pub versions: Vec<String>,
+    /// First minor version that it is recorded from.
+    #[serde(default = "oldest", deserialize_with = "version")]
+    since: Version,
     #[serde(default)]
     pub(crate) fixture: Fixture,
     /// Played, but not recorded.
@@ -36,7 +38,37 @@ pub struct Probe {
     pub(crate) webhooks: BTreeMap<String, Webhook>,
 }
 
+fn oldest() -> Version {
+    Version::OLDEST
+}
+
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
+    String::deserialize(deserializer)?
+        .parse()
+        .map_err(D::Error::custom)
+}
+
 impl Probe {
+    /// Returns a probe of no file and without steps, for any version.
+    pub(crate) fn unnamed(title: &str, normalise: Vec<Rule>) -> Self {
+        Self {
+            id: String::new(),
+            row: 0,
+            title: title.to_owned(),
+            since: Version::OLDEST,
+            fixture: Fixture::None,
+            before: Vec::new(),
+            play: Vec::new(),
+            normalise,
+            webhooks: BTreeMap::new(),
+        }
+    }
+
+    /// Returns whether it is recorded from this version.
+    pub fn is_of(&self, version: Version) -> bool {
+        version >= self.since
+    }
+
     /// Whether the server under test calls back, for which it needs sockets.
     pub(crate) fn needs_sockets(&self) -> bool {
         !self.webhooks.is_empty()

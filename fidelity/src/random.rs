@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::http::Remote;
 use crate::in_process::InProcess;
 use crate::player::{Item, Played, go_on};
-use crate::probe::{Fixture, Probe, Rule, Step};
+use crate::probe::{Probe, Rule, Step};
 use crate::transport::{Call, Transport};
 use crate::{fixture, side_by_side, transcript};
 
@@ -279,17 +279,8 @@ fn text(story: Played, namespace: &str, authority: &str) -> String {
         items: sorted,
         hidden: Vec::new(),
     };
-    let probe = Probe {
-        id: String::new(),
-        row: 0,
-        title: "A random program".to_owned(),
-        versions: Vec::new(),
-        fixture: Fixture::None,
-        before: Vec::new(),
-        play: Vec::new(),
-        normalise: vec![Rule::DropPlainBookmarks, Rule::HideTimes, Rule::HideRetryAfter],
-        webhooks: std::collections::BTreeMap::new(),
-    };
+    let normalise = vec![Rule::DropPlainBookmarks, Rule::HideTimes, Rule::HideRetryAfter];
+    let probe = Probe::unnamed("A random program", normalise);
     transcript::render(&probe, &played, authority).replace(namespace, "probe")
 }
 
@@ -305,9 +296,9 @@ mod tests {
 
     fn summaries(seeds: std::ops::Range<u64>, between: Between) -> Vec<String> {
         let programs: Vec<Program> = seeds
-            .map(|seed| Program::new(seed, Version::V1_36, between))
+            .map(|seed| Program::new(seed, Version::NEWEST, between))
             .collect();
-        let mut fake = InProcess::with_capacity(Version::V1_36, CAPACITY);
+        let mut fake = InProcess::with_capacity(Version::NEWEST, CAPACITY);
         let played = async {
             fixture::reset(&mut fake).await?;
             play(&programs, between, &mut fake).await
@@ -326,7 +317,7 @@ mod tests {
     fn programs_reach_every_option() {
         let mut met = BTreeSet::new();
         for seed in 0..200 {
-            for step in Program::new(seed, Version::V1_36, Between::Compaction)
+            for step in Program::new(seed, Version::NEWEST, Between::Compaction)
                 .parts
                 .iter()
                 .flatten()
@@ -357,13 +348,13 @@ mod tests {
 
     #[test]
     fn one_byte_of_a_write_changes_the_transcript() {
-        let whole = Program::new(3, Version::V1_36, Between::Nothing);
+        let whole = Program::new(3, Version::NEWEST, Between::Nothing);
         let mut broken = whole.clone();
         let body = &mut broken.parts[0][0]["request"]["body"];
         *body = body.as_str().unwrap().replace("\"1\"", "\"one\"").into();
         let mut texts = Vec::new();
         for program in [whole, broken] {
-            let mut fake = InProcess::with_capacity(Version::V1_36, CAPACITY);
+            let mut fake = InProcess::with_capacity(Version::NEWEST, CAPACITY);
             texts.extend(
                 runtime()
                     .block_on(play(&[program], Between::Nothing, &mut fake))

@@ -12,14 +12,6 @@ use crate::in_process::InProcess;
 use crate::probe::{Probe, load};
 use crate::{Server, transcript};
 
-/// Recorded versions, the oldest first.
-pub const VERSIONS: [(&str, Version); 4] = [
-    ("1.33", Version::V1_33),
-    ("1.34", Version::V1_34),
-    ("1.35", Version::V1_35),
-    ("1.36", Version::V1_36),
-];
-
 /// One entry of `oracle/accepted.yaml`: a difference that users can accept.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,15 +111,19 @@ impl Files {
 /// # Errors
 ///
 /// A file cannot be read, or an accepted difference does not occur.
-pub async fn replay(files: &Files, versions: &[&str], only: &[String]) -> Result<Vec<Outcome>, Error> {
+pub async fn replay(files: &Files, versions: &[Version], only: &[String]) -> Result<Vec<Outcome>, Error> {
     let probes = files.probes()?;
     let accepted = files.accepted()?;
     let mut outcomes = Vec::new();
-    for (name, version) in VERSIONS.iter().filter(|(name, _)| versions.contains(name)) {
+    for version in Version::ALL
+        .into_iter()
+        .filter(|version| versions.contains(version))
+    {
+        let name = version.name();
         let chosen = probes
             .iter()
             .filter(|probe| only.is_empty() || only.iter().any(|text| probe.id.contains(text)))
-            .filter(|probe| probe.versions.is_empty() || probe.versions.iter().any(|known| known == name));
+            .filter(|probe| probe.is_of(version));
         for probe in chosen {
             let file = files.recordings(name).join(format!("{}.txt", probe.id));
             let recorded = std::fs::read_to_string(&file).map_err(|why| Error::file(&file, &why))?;
@@ -137,8 +133,8 @@ pub async fn replay(files: &Files, versions: &[&str], only: &[String]) -> Result
                 "# not played\n".to_owned()
             } else {
                 let mut server = match probe.needs_sockets() {
-                    true => Server::Remote(Box::new(Remote::fake(*version).await?)),
-                    false => Server::InProcess(Box::new(InProcess::new(*version))),
+                    true => Server::Remote(Box::new(Remote::fake(version).await?)),
+                    false => Server::InProcess(Box::new(InProcess::new(version))),
                 };
                 match transcript(probe, &mut server).await {
                     Ok(played) => played,

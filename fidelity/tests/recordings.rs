@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use fake_apiserver::scenario::Version;
 use fidelity::page;
-use fidelity::verdict::{Files, Outcome, VERSIONS, Verdict, replay};
+use fidelity::verdict::{Files, Outcome, Verdict, replay};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -13,13 +14,12 @@ fn root() -> &'static Path {
 }
 
 fn outcomes() -> Vec<Outcome> {
-    let versions: Vec<&str> = VERSIONS.iter().map(|(name, _)| *name).collect();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("the system lets a runtime wait for sockets");
     runtime
-        .block_on(replay(&Files::below(root()), &versions, &[]))
+        .block_on(replay(&Files::below(root()), &Version::ALL, &[]))
         .expect("probes, recordings and accepted differences can be read")
 }
 
@@ -49,7 +49,7 @@ fn differences_are_accepted_or_listed_as_open() {
 fn reads_of_collections_are_identical_on_the_newest_version() {
     let strange: Vec<String> = outcomes()
         .into_iter()
-        .filter(|outcome| outcome.version == "1.36" && outcome.verdict == Verdict::Open)
+        .filter(|outcome| outcome.version == Version::NEWEST.name() && outcome.verdict == Verdict::Open)
         .map(|outcome| outcome.probe)
         .filter(|probe| {
             ["list-", "watch-", "random-"]

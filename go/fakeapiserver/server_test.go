@@ -47,9 +47,9 @@ func TestARuleMatchesItsRequest(t *testing.T) {
 }
 
 func TestEveryPathOfTheControlAPI(t *testing.T) {
-	ctx, server := context.Background(), fakeapiserver.Start(t, "--kubernetes-version", "1.33")
+	ctx, server := context.Background(), fakeapiserver.Start(t, "--kubernetes-version", "1.34")
 	state, err := server.Control.State(ctx)
-	if err != nil || state.Kubernetes != "1.33" {
+	if err != nil || state.Kubernetes != "1.34" {
 		t.Fatal(state, err)
 	}
 	delay := fakeapiserver.Rule{When: object{"list": "next"}, Do: object{"delay": "1s"}}

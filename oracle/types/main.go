@@ -51,6 +51,7 @@ var groupVersions = []schema.GroupVersion{
 	{Group: "resource.k8s.io", Version: "v1"},
 	{Group: "scheduling.k8s.io", Version: "v1"},
 	{Group: "storage.k8s.io", Version: "v1"},
+	{Group: "storagemigration.k8s.io", Version: "v1"},
 }
 
 // opaque are the types with custom JSON encoding.

@@ -97,10 +97,10 @@ def test_arguments_reach_the_server(pytester: pytest.Pytester) -> None:
 
         @pytest.fixture
         def fake_apiserver_arguments():
-            return ["--kubernetes-version", "1.33"]
+            return ["--kubernetes-version", "1.34"]
 
         def test_version(fake_apiserver):
-            assert fake_apiserver.control.state()["kubernetes"] == "1.33"
+            assert fake_apiserver.control.state()["kubernetes"] == "1.34"
         """
     )
     pytester.runpytest_inprocess().assert_outcomes(passed=1)

@@ -428,7 +428,7 @@ fn a_server_leaves_nothing_behind() {
         .output()
         .unwrap();
     assert!(
-        text(&found.stdout).contains("as Kubernetes 1.36"),
+        text(&found.stdout).contains("as Kubernetes 1.37"),
         "{}",
         text(&found.stderr)
     );

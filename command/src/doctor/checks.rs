@@ -2,10 +2,23 @@
 
 use std::io::ErrorKind;
 
+use fake_apiserver::scenario::Version;
+
 use super::facts::{Control, Facts, FolderUse, Kubeconfig, Loopback};
 
-/// Minor versions of kubectl that Kubernetes supports: within one of those that are served (1.33 to 1.36).
-const KUBECTL: std::ops::RangeInclusive<u32> = 32..=37;
+/// Returns the oldest and the newest version that is served.
+fn served() -> String {
+    format!("{} to {}", Version::OLDEST, Version::NEWEST)
+}
+
+/// Returns whether Kubernetes supports a minor version of kubectl: within one of those that are served.
+fn is_supported(kubectl: u32) -> bool {
+    let (oldest, newest) = (
+        u32::from(Version::OLDEST.minor()),
+        u32::from(Version::NEWEST.minor()),
+    );
+    (oldest - 1..=newest + 1).contains(&kubectl)
+}
 
 /// Limit of open files below which a few hundred watches can reach it: each uses a connection.
 const OPEN_FILES_MIN: u64 = 1024;
@@ -46,8 +59,9 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
         ok(
             "version",
             format!(
-                "fake-apiserver {}, Kubernetes 1.33 to 1.36",
-                env!("CARGO_PKG_VERSION")
+                "fake-apiserver {}, Kubernetes {}",
+                env!("CARGO_PKG_VERSION"),
+                served()
             ),
         ),
         port(facts),
@@ -210,11 +224,11 @@ fn folder(of: FolderUse, path: &str, refused: Option<&str>) -> Finding {
 
 fn kubectl(minor: &Result<u32, String>) -> Finding {
     match minor {
-        Ok(minor) if KUBECTL.contains(minor) => ok("kubectl", format!("kubectl 1.{minor}")),
+        Ok(minor) if is_supported(*minor) => ok("kubectl", format!("kubectl 1.{minor}")),
         Ok(minor) => warn(
             "kubectl",
             format!("kubectl 1.{minor} is more than one minor away from every version that is served"),
-            "install kubectl 1.33 to 1.36".to_owned(),
+            format!("install kubectl {}", served()),
         ),
         // Only users run it.
         Err(error) => ok("kubectl", format!("no kubectl ({error}); nothing needs it")),

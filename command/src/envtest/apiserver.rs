@@ -47,7 +47,7 @@ const EFFECTS: [(&str, &str); 16] = [
     ),
     (
         "emulated-version",
-        "Kubernetes version to emulate: 1.33, 1.34, 1.35 or 1.36.",
+        "Kubernetes version to emulate: 1.34, 1.35, 1.36 or 1.37.",
     ),
     (
         "etcd-servers",

@@ -10,7 +10,6 @@ use fake_apiserver::scenario::Version;
 
 use super::certificates;
 use super::flags::Given;
-use crate::serve::minor;
 
 /// Options in the flags.
 #[derive(Debug)]
@@ -108,10 +107,12 @@ fn emulated(given: &Given, environment: Option<&str>) -> Result<Version, String>
         None => Some(version),
     });
     let Some(wanted) = flag.or(environment) else {
-        return Ok(Version::V1_36);
+        return Ok(Version::NEWEST);
     };
     let wanted = wanted.trim_start_matches('v');
-    minor(wanted).map_err(|why| format!("version {wanted} cannot be emulated: {why}"))
+    wanted
+        .parse()
+        .map_err(|why| format!("version {wanted} cannot be emulated: {why}"))
 }
 
 #[cfg(test)]
@@ -210,12 +211,12 @@ mod tests {
     #[test]
     fn the_version_is_that_of_the_flag_then_of_the_environment() {
         let of = |line: &[&str], environment| emulated(&read(line), environment);
-        assert_eq!(of(&[], None), Ok(Version::V1_36));
+        assert_eq!(of(&[], None), Ok(Version::NEWEST));
         assert_eq!(of(&[], Some("1.34")), Ok(Version::V1_34));
         assert_eq!(of(&["--emulated-version=1.35"], Some("1.34")), Ok(Version::V1_35));
         assert_eq!(
-            of(&["--emulated-version=other=1.2,kube=1.33"], None),
-            Ok(Version::V1_33)
+            of(&["--emulated-version=other=1.2,kube=1.36"], None),
+            Ok(Version::NEWEST)
         );
         assert!(of(&["--emulated-version=1.20"], None).is_err());
     }

@@ -233,6 +233,8 @@ pub struct ApiResource {
     pub deprecation: Text,
     /// First minor version that serves it.
     pub since: Version,
+    /// First minor version that serves it by another row; `None`: none does.
+    pub until: Option<Version>,
     /// Group and version of the row whose objects it shows in another representation; `None`: its own.
     pub shows: Option<(Text, Text)>,
     /// Older version used for storage, and the minor version that ends this; `None` as the latter: no end.
@@ -257,8 +259,7 @@ pub struct ApiResource {
     pub generation: bool,
     /// Order of the keys after `metadata`.
     pub fields: &'static [&'static str],
-    /// Zero value after `metadata`, as JSON text with a leading comma: the body of a bookmark. `{0}` stands for a zero
-    /// `ObjectMeta`.
+    /// Zero value after `metadata`, as JSON text with a leading comma: the body of a bookmark.
     pub zero: &'static str,
     /// Annotations of a zero value.
     pub zero_annotations: &'static [(&'static str, &'static str)],

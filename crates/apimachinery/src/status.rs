@@ -11,7 +11,6 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Version;
 use crate::encode::encode_json;
 use crate::kind::ApiResource;
 
@@ -150,15 +149,14 @@ impl Status {
         )
     }
 
-    /// 422: an update without `metadata.resourceVersion`, by its resource. Before 1.34 numbers are formatted as in Go.
-    pub fn version_required(kind: &ApiResource, name: &str, version: Version) -> Self {
-        let zero = if version == Version::V1_33 { "0x0" } else { "0" };
+    /// 422: an update without `metadata.resourceVersion`, by its resource.
+    pub fn version_required(kind: &ApiResource, name: &str) -> Self {
         Self::invalid(
             &kind.qualified(),
             details_of(name, &kind.group, &kind.plural),
             &[Cause {
                 reason: "FieldValueInvalid".to_owned(),
-                message: format!("Invalid value: {zero}: must be specified for an update"),
+                message: "Invalid value: 0: must be specified for an update".to_owned(),
                 field: "metadata.resourceVersion".to_owned(),
             }],
         )

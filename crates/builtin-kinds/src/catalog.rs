@@ -35,6 +35,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("discovery.k8s.io", &["v1"]),
     ("resource.k8s.io", &["v1"]),
     ("flowcontrol.apiserver.k8s.io", &["v1"]),
+    ("storagemigration.k8s.io", &["v1"]),
 ];
 
 /// Returns the kind of `scale` subresources.
@@ -89,7 +90,8 @@ pub struct Catalog {
 impl Catalog {
     /// Returns the kinds of a stock apiserver of this minor version.
     pub fn builtin(version: Version) -> Self {
-        let kinds = builtin::rows().filter(|kind| kind.since <= version);
+        let kinds = builtin::rows()
+            .filter(|kind| kind.since <= version && kind.until.is_none_or(|until| version < until));
         Self::new(kinds.map(KindRef::from).collect())
     }
 

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use apimachinery::Version;
 use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::object::{Stored, canonical};
 use serde_json::{Map, Value};
@@ -42,14 +41,14 @@ pub fn converted(object: &Stored, kind: &KindRef) -> Stored {
     if object.kind.group != kind.group && kind.kind == "Event" {
         json = event(json, kind);
         // The fields are the same in all minor versions.
-        if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
+        if let Ok(Some(conformed)) = types::conform(kind, &json) {
             json = conformed;
         }
     }
     if is_converted(kind) {
         json = autoscaler::to_v1(json);
         // The fields are the same in all minor versions.
-        if let Ok(Some(conformed)) = types::conform(kind, &json, Version::V1_36) {
+        if let Ok(Some(conformed)) = types::conform(kind, &json) {
             json = conformed;
         }
         json = canonical(kind, json);

@@ -90,8 +90,8 @@ impl Definition {
     ///
     /// # Errors
     /// Metadata with wrong types; the message is Go's.
-    pub fn receive_embedded(&self, object: &mut Value, version: Version) -> Result<Vec<String>, String> {
-        prune::coerce_embedded(object, &self.structural, version)
+    pub fn receive_embedded(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        prune::coerce_embedded(object, &self.structural)
     }
 
     /// Converts an object in this version to what is read after it was stored: fields that the storage version does not
@@ -372,7 +372,8 @@ fn row(common: &Common, version: &Value) -> KindRef {
         } else {
             VERBS
         },
-        since: Version::V1_33,
+        since: Version::OLDEST,
+        until: None,
         stored_as: None,
         namespaced: said["scope"] == "Namespaced",
         custom: true,

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
+use apimachinery::Version;
 use apimachinery::kind::ApiResource;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,18 +19,26 @@ mod aliases;
 
 /// Sets the defaults of an object in the form of its struct ([`types::conform`]); the order of its fields can change. Returns
 /// whether anything changed.
-pub fn fill(kind: &ApiResource, object: &mut Value) -> bool {
+pub fn fill(kind: &ApiResource, object: &mut Value, version: Version) -> bool {
     types::of(kind)
         .zip(object.as_object_mut())
-        .is_some_and(|(known, object)| fill_struct(known, object))
+        .is_some_and(|(known, object)| fill_struct(known, object, version))
 }
 
-fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) -> bool {
+fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>, version: Version) -> bool {
     let mut filled = false;
     if !has_defaults(known) {
         return filled;
     }
+    let minor = u64::from(version.minor());
     for rule in rules().get(known.name).into_iter().flatten() {
+        if rule
+            .get("since")
+            .and_then(Value::as_u64)
+            .is_some_and(|since| minor < since)
+        {
+            continue;
+        }
         let inner = rule.get("at").and_then(Value::as_str);
         let about = match inner {
             None => Some(&mut *object),
@@ -53,28 +62,28 @@ fn fill_struct(known: &'static Struct, object: &mut Map<String, Value>) -> bool 
     filled |= compute(known.name, object);
     for field in &known.fields {
         if let Some(value) = object.get_mut(field.name) {
-            filled |= fill_below(&field.holds, value);
+            filled |= fill_below(&field.holds, value, version);
         }
     }
     filled
 }
 
-fn fill_below(of: &Type, value: &mut Value) -> bool {
+fn fill_below(of: &Type, value: &mut Value, version: Version) -> bool {
     let mut filled = false;
     match value {
         Value::Object(object) => {
             if let Some(known) = of.as_struct() {
-                filled = fill_struct(known, object);
+                filled = fill_struct(known, object, version);
             } else if let Some(values) = of.values() {
                 for value in object.values_mut() {
-                    filled |= fill_below(values, value);
+                    filled |= fill_below(values, value, version);
                 }
             }
         }
         Value::Array(items) => {
             if let Some(of) = of.items() {
                 for item in items {
-                    filled |= fill_below(of, item);
+                    filled |= fill_below(of, item, version);
                 }
             }
         }

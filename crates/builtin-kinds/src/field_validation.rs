@@ -2,10 +2,10 @@
 //!
 //! It must not know requests.
 
+use apimachinery::go_text;
 use apimachinery::kind::ApiResource;
 use apimachinery::object::OBJECT_META;
 use apimachinery::write::FieldValidation;
-use apimachinery::{Version, go_text};
 use serde_json::Value;
 
 use crate::crd::Definition;
@@ -20,7 +20,6 @@ pub fn validated(
     kind: &ApiResource,
     read: Reading,
     validation: FieldValidation,
-    version: Version,
 ) -> Result<(Value, Vec<String>), String> {
     let Reading {
         mut object,
@@ -35,7 +34,7 @@ pub fn validated(
             .for_each(|field| field.insert_str(0, "metadata."));
         if let Some(definition) = Definition::of(kind) {
             unknown.extend(definition.receive(&mut object));
-            unknown.extend(definition.receive_embedded(&mut object, version)?);
+            unknown.extend(definition.receive_embedded(&mut object)?);
         }
         problems.extend(unknown.iter().map(|field| format!("unknown field \"{field}\"")));
     }

@@ -278,7 +278,7 @@ impl<'a> Ownership<'a> {
             self.now.clone(),
         );
         let mut owned = live.clone();
-        match types::zero(self.kind, self.version) {
+        match types::zero(self.kind) {
             Some(zero) => since.note_update(zero, &mut owned),
             None => since.note_update(&nothing(), &mut owned),
         }

@@ -72,7 +72,7 @@ pub fn patched(
         // The kind cannot change, and a value of the wrong type is reported before the write.
         types::restorable(kind, &object).map_err(|why| refused(&why))?;
     }
-    let read = types::read_tree(kind, &object, version);
+    let read = types::read_tree(kind, &object);
     if validation == FieldValidation::Strict && !duplicates.is_empty() {
         let mut problems = duplicates.to_vec();
         problems.extend(read.problems);
@@ -81,7 +81,7 @@ pub fn patched(
             problems.join(", ")
         )));
     }
-    let (object, unknown) = validated(kind, read, validation, version).map_err(|why| refused(&why))?;
+    let (object, unknown) = validated(kind, read, validation).map_err(|why| refused(&why))?;
     let mut warnings = match validation {
         FieldValidation::Warn => duplicates.to_vec(),
         FieldValidation::Ignore | FieldValidation::Strict => Vec::new(),

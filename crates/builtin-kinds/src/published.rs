@@ -92,12 +92,7 @@ impl File {
 
 /// Returns the index of a version among those with tables.
 pub(crate) fn nth(version: Version) -> usize {
-    match version {
-        Version::V1_33 => 0,
-        Version::V1_34 => 1,
-        Version::V1_35 => 2,
-        Version::V1_36 => 3,
-    }
+    usize::from(version.minor() - Version::OLDEST.minor())
 }
 
 /// Splits a line into name and JSON; `None` if version `minor` does not publish it.

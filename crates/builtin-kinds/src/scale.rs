@@ -148,7 +148,7 @@ mod tests {
     #[case(json!({ "matchExpressions": [{ "key": "k", "operator": "NotIn", "values": ["x"] }] }), "k notin (x)")]
     #[case(json!({ "matchExpressions": [{ "key": "k", "operator": "DoesNotExist" }] }), "!k")]
     fn selectors_are_formatted_as_text(#[case] selector: Value, #[case] text: &str) {
-        let kind = Catalog::builtin(Version::V1_36)
+        let kind = Catalog::builtin(Version::NEWEST)
             .find("apps", "deployments")
             .cloned()
             .unwrap();

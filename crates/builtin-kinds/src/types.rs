@@ -11,11 +11,8 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use apimachinery::Version;
 use apimachinery::kind::ApiResource;
 use serde_json::{Map, Value};
-
-use crate::published;
 
 mod problems;
 mod protobuf;
@@ -41,8 +38,8 @@ struct Types {
 #[derive(Debug)]
 struct Root {
     index: usize,
-    /// Zero value in each version, computed at first use.
-    zeros: [OnceLock<Value>; 4],
+    /// Zero value, computed at first use.
+    zero: OnceLock<Value>,
 }
 
 /// A struct, including the fields of embedded structs.
@@ -125,15 +122,15 @@ pub fn of(kind: &ApiResource) -> Option<&'static Struct> {
 }
 
 /// Returns the zero value of this kind with empty metadata, in the form of its struct; `None` for a custom resource.
-pub fn zero(kind: &ApiResource, version: Version) -> Option<&'static Value> {
+pub fn zero(kind: &ApiResource) -> Option<&'static Value> {
     let zero = || {
         let nothing = Value::Object(Map::from_iter([(
             "metadata".to_owned(),
             Value::Object(Map::new()),
         )]));
-        read_tree(kind, &nothing, version).object
+        read_tree(kind, &nothing).object
     };
-    root(kind).map(|root| root.zeros[published::nth(version)].get_or_init(zero))
+    root(kind).map(|root| root.zero.get_or_init(zero))
 }
 
 fn root(kind: &ApiResource) -> Option<&'static Root> {
@@ -253,7 +250,7 @@ fn read(text: &'static str) -> Types {
                 let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
                 let root = Root {
                     index: names[name],
-                    zeros: Default::default(),
+                    zero: OnceLock::new(),
                 };
                 types.kinds.insert((kind, group, version), types.roots.len());
                 types.roots.push(root);
@@ -344,12 +341,14 @@ fn type_of(text: &'static str, names: &BTreeMap<&'static str, usize>) -> Type {
 
 #[cfg(test)]
 mod tests {
+    use apimachinery::Version;
+
     use super::*;
     use crate::catalog::Catalog;
 
     #[test]
     fn every_built_in_kind_has_its_struct() {
-        for kind in Catalog::builtin(Version::V1_36).kinds() {
+        for kind in Catalog::builtin(Version::NEWEST).kinds() {
             assert_eq!(of(kind).is_some(), !kind.custom, "{}", kind.kind);
         }
     }

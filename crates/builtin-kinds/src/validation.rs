@@ -98,7 +98,7 @@ pub fn validate_update(
     };
     errors.extend_with_new(all(object), &all(old));
     match part {
-        None => changes::check(known, object, old, &mut errors),
+        None => changes::check(known, object, old, version, &mut errors),
         Some(Subresource::Status) => status::check_change(known, object, old, &mut errors),
         Some(Subresource::EphemeralContainers) => changes::ephemeral_containers(object, old, &mut errors),
         Some(Subresource::Resize) => resize::check(object, old, version, &mut errors),

@@ -33,7 +33,7 @@ pub(crate) struct Kinds {
 impl Default for Kinds {
     fn default() -> Self {
         Self {
-            catalog: Catalog::of_scenarios(Version::V1_36),
+            catalog: Catalog::of_scenarios(Version::NEWEST),
             definitions: Vec::new(),
         }
     }

@@ -179,10 +179,12 @@ pub struct ServerSettings {
     /// kubeadm. Without it bookmarks and reads at `resourceVersion=0` return the last revision that the cache
     /// received by other means. Default true.
     pub progress_notify: bool,
-    /// Feature gate `WatchList`. `Some(false)`: a streaming list is rejected as with the gate off, and is not matched
-    /// against steps, rules or expectations, because a client sends it only to detect support. Default `None`: as in
-    /// the emulated version.
+    /// Feature gate `WatchList`. `Some(false)`: a streaming list is rejected as with the gate off. Default `None`: as in
+    /// the emulated version, in which it is on.
     pub streaming_lists: Option<bool>,
+    /// Whether a streaming list that the gate rejects is matched against steps, rules and expectations. Not by default: a
+    /// client may send it only to detect support.
+    pub rejected_streams_count: bool,
     /// Server start in seconds since 1970, the base of its timestamps. Default 2026-01-01T00:00:00Z.
     pub epoch_seconds: u64,
     /// Transport used with the client under test.
@@ -224,6 +226,7 @@ impl Default for ServerSettings {
             bookmark_interval_ms: 60_000,
             progress_notify: true,
             streaming_lists: None,
+            rejected_streams_count: false,
             epoch_seconds: 1_767_225_600,
             transport: Transport::default(),
             max_concurrent_streams: 100,

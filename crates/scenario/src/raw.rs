@@ -6,11 +6,13 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 pub(crate) use self::expect::*;
 pub(crate) use self::rules::*;
 pub(crate) use self::steps::*;
+use super::Version;
 use super::catalogue::Provoker;
 use super::read::{At, Entries, First, Json, OneOrMany, Text, WordOr};
 
@@ -98,7 +100,7 @@ impl JsonSchema for Duration {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Server {
-    /// The emulated Kubernetes minor version. Default `"1.36"`.
+    /// The emulated Kubernetes minor version. Default `"1.37"`.
     pub(crate) version: Option<At<ServerVersion>>,
     /// Initial revision of the store; the first object written gets the next one. Default 1000.
     pub(crate) revision: Option<At<u64>>,
@@ -134,16 +136,14 @@ pub(crate) enum Transport {
 }
 
 /// A Kubernetes minor version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) enum ServerVersion {
-    #[serde(rename = "1.33")]
-    V1_33,
-    #[serde(rename = "1.34")]
-    V1_34,
-    #[serde(rename = "1.35")]
-    V1_35,
-    #[serde(rename = "1.36")]
-    V1_36,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ServerVersion(pub(crate) Version);
+
+impl<'de> Deserialize<'de> for ServerVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
 }
 
 impl JsonSchema for ServerVersion {
@@ -153,9 +153,16 @@ impl JsonSchema for ServerVersion {
 
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
         // Without quotes an editor reads a number; the parser reads the same text.
+        let numbers = Version::ALL.map(|version| f64::from(version.minor()).mul_add(0.01, 1.0));
+        let texts = Version::ALL.map(Version::name);
+        let versions: Vec<serde_json::Value> = texts
+            .into_iter()
+            .map(Into::into)
+            .chain(numbers.into_iter().map(Into::into))
+            .collect();
         json_schema!({
-            "description": "A Kubernetes minor, with or without quotes. 1.33 has no streaming lists, and an exact list of the future is a 500.",
-            "enum": ["1.33", "1.34", "1.35", "1.36", 1.33, 1.34, 1.35, 1.36],
+            "description": "A Kubernetes minor, with or without quotes.",
+            "enum": versions,
         })
     }
 }

@@ -19,7 +19,6 @@ mod world;
 
 use std::path::Path;
 
-use apimachinery::Version;
 use apimachinery::kind::KindRef;
 
 use self::names::Names;
@@ -32,7 +31,7 @@ use super::problem::{Code, Problem};
 use super::read::At;
 use super::span::Span;
 use super::words::{duration_ms, is_kebab_case, suggest};
-use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
+use super::{Covered, InitialList, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
 
 /// Converts `file` to a scenario. If `problems` is not empty, the scenario must not be used.
 pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (Scenario, Vec<Problem>) {
@@ -76,6 +75,10 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     v.last_step_is_required();
     v.names.steps_are_over();
     let expect = v.expect(&world, &covers, file.expect.unwrap_or_default());
+    let server = ServerSettings {
+        rejected_streams_count: client.initial_list == InitialList::StreamingList,
+        ..server
+    };
     let scenario = Scenario {
         id: id.to_owned(),
         path: path.to_owned(),
@@ -302,12 +305,7 @@ impl Validator<'_> {
             version: server
                 .version
                 .as_ref()
-                .map_or(default.version, |version| match version.value {
-                    raw::ServerVersion::V1_33 => Version::V1_33,
-                    raw::ServerVersion::V1_34 => Version::V1_34,
-                    raw::ServerVersion::V1_35 => Version::V1_35,
-                    raw::ServerVersion::V1_36 => Version::V1_36,
-                }),
+                .map_or(default.version, |version| version.value.0),
             epoch_seconds: default.epoch_seconds,
             revision: server
                 .revision
@@ -324,6 +322,7 @@ impl Validator<'_> {
                 .unwrap_or(default.bookmark_interval_ms),
             progress_notify: default.progress_notify,
             streaming_lists: server.streaming_lists.as_ref().map(|streams| streams.value),
+            rejected_streams_count: default.rejected_streams_count,
             transport: self.transport,
             max_concurrent_streams: self.streams(server).unwrap_or(default.max_concurrent_streams),
             replicas: server

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fake_apiserver::net::{Edge, ServeError, ServeOptions, TlsOptions, Webhooks};
 use fake_apiserver::record::Replica;
-use fake_apiserver::scenario::{ServerSettings, Version};
+use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::Server;
 use serde::Serialize;
 use serde_json::Value;
@@ -73,16 +73,12 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Answers as this Kubernetes minor: `1.33` to `1.36`. Default 1.36.
+    /// Answers as this Kubernetes minor: `1.34` to `1.37`. Default 1.37.
     #[must_use]
     pub fn version(mut self, minor: &str) -> Self {
-        let versions = [Version::V1_33, Version::V1_34, Version::V1_35, Version::V1_36];
-        let named = |version: &Version| format!("1.{}", version.minor());
-        match versions.into_iter().find(|version| named(version) == minor) {
-            Some(version) => self.settings.version = version,
-            None => self
-                .mistakes
-                .push(format!("version `{minor}`: expected 1.33, 1.34, 1.35 or 1.36")),
+        match minor.parse() {
+            Ok(version) => self.settings.version = version,
+            Err(why) => self.mistakes.push(format!("version `{minor}`: {why}")),
         }
         self
     }
@@ -303,7 +299,7 @@ impl Builder {
 }
 
 impl FakeApiserver {
-    /// Returns a builder with the defaults: Kubernetes 1.36, no TLS, nothing in it but the four namespaces of every cluster.
+    /// Returns a builder with the defaults: Kubernetes 1.37, no TLS, nothing in it but the four namespaces of every cluster.
     pub fn builder() -> Builder {
         Builder::default()
     }

@@ -3,7 +3,6 @@
 //! Source: "Resource versions" of the API concepts page, as the apiserver's cacher (`storage/cacher/delegator.go`) and its
 //! etcd3 store carry it out. It must not know any state.
 
-use apimachinery::Version;
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::options::{RequestedVersion, VersionMatch};
 
@@ -79,7 +78,7 @@ pub struct Decision {
 
 impl Decision {
     /// Decides over a LIST of a resource that has a watch cache or has none.
-    pub fn of_list(version: Version, watch_cached: bool, options: &ListOptions) -> Self {
+    pub fn of_list(watch_cached: bool, options: &ListOptions) -> Self {
         let single = options.single && options.continue_token.is_none();
         let mut limit = if single { None } else { options.limit };
         let token = options.continue_token.as_ref();
@@ -97,15 +96,12 @@ impl Decision {
             (None, RequestedVersion::At(revision), None) if limit.is_some() => Wanted::Exact(revision),
             (None, RequestedVersion::At(revision), None) => Wanted::NotOlderThan(revision),
         };
-        // Before 1.34 the watch cache had one snapshot only: exact reads and all pages but the first went to etcd.
-        let snapshots = version > Version::V1_33;
         let exact = matches!(wanted, Wanted::Exact(_));
         // With a limit the cache delegates a read at a revision to etcd, but etcd does not page a single object.
         let passed_on = options.limit.is_some()
             && options.version_match.is_none()
             && matches!(wanted, Wanted::NotOlderThan(_));
         let cached = watch_cached
-            && (snapshots || !(token.is_some() || exact))
             // The cache has snapshots of whole collections: a single object at a past revision is read from etcd.
             && !(single && (exact || passed_on));
         if cached && matches!(options.resource_version, RequestedVersion::Any) {

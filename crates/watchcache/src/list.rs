@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::Version;
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::options::RequestedVersion;
 use apimachinery::status::Status;
@@ -86,7 +85,7 @@ impl<O: Object, K> Storage<O, K> {
             return Answer::Refused(status);
         }
         let watch_cached = resource.watch_cached && unready.is_none();
-        let decision = Decision::of_list(self.version, watch_cached, options);
+        let decision = Decision::of_list(watch_cached, options);
         let token = options.continue_token.as_ref();
         let state = match self.state(now, read, decision) {
             Ok(state) => state,
@@ -191,9 +190,6 @@ impl<O: Object, K> Storage<O, K> {
             Wanted::Newest | Wanted::Any | Wanted::Latest => Ok(newest()),
             Wanted::NotOlderThan(revision) if revision <= self.revision => Ok(newest()),
             Wanted::Exact(revision) if revision <= self.revision => self.exactly(resource, revision, None),
-            Wanted::Exact(_) if self.version == Version::V1_33 => {
-                Err(NoState::Refused(Status::future_revision()))
-            }
             Wanted::NotOlderThan(revision) | Wanted::Exact(revision) => {
                 Err(NoState::Refused(Status::too_large(revision, self.revision, 0)))
             }

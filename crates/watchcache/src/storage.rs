@@ -7,8 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::Version;
-
 use crate::cache::WatchCache;
 use crate::event::Event;
 use crate::object::Object;
@@ -17,8 +15,6 @@ use crate::store::{Objects, Store};
 /// Settings of a storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The Kubernetes minor. Default: the newest.
-    pub version: Version,
     /// Revision at the start; the first write gets the next one. Default 1, as in etcd.
     pub revision: u64,
     /// Number of events from which a watch of a resource can start. Default 100.
@@ -33,7 +29,6 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            version: Version::default(),
             revision: 1,
             watch_cache_capacity: 100,
             bookmark_interval: Duration::from_secs(60),
@@ -58,7 +53,6 @@ impl Replica {
 /// An etcd, and the watch caches of the apiservers on it. `K` is what the caller keeps with each event.
 #[derive(Debug)]
 pub struct Storage<O, K = ()> {
-    pub(crate) version: Version,
     pub(crate) revision: u64,
     /// Weight of all events so far, dropped ones included.
     pub(crate) written_bytes: u64,
@@ -157,7 +151,6 @@ impl<O: Object, K> Storage<O, K> {
     /// Returns an empty storage with one apiserver.
     pub fn new(settings: &Settings) -> Self {
         Self {
-            version: settings.version,
             revision: settings.revision,
             written_bytes: 0,
             compacted: settings.revision,
@@ -263,7 +256,7 @@ impl<O: Object, K> Storage<O, K> {
         (0..self.resources.len()).map(ResourceId)
     }
 
-    /// Returns the revision and the objects that reads from the watch cache see.
+    /// Returns the revision and the objects that reads from the watch cache see; without one, those of etcd.
     pub(crate) fn cached<'a>(
         &'a self,
         resource: &'a Resource<O, K>,
@@ -271,6 +264,7 @@ impl<O: Object, K> Storage<O, K> {
     ) -> (u64, &'a Objects<O>) {
         let cache = resource.cache(replica);
         match cache.behind() {
+            _ if !resource.watch_cached => (self.revision, resource.store.current()),
             Some(objects) => (cache.revision(), objects),
             None if self.progress_notify => (self.revision, resource.store.current()),
             None => (cache.revision(), resource.store.current()),

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::Version;
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::options::{RequestedVersion, VersionMatch};
 use apimachinery::status::Status;
@@ -97,11 +96,8 @@ impl World {
         }
     }
 
-    fn fixture(version: Version) -> Self {
-        let mut world = Self::empty(&Settings {
-            version,
-            ..Settings::default()
-        });
+    fn fixture() -> Self {
+        let mut world = Self::empty(&Settings::default());
         for n in 1..=5 {
             world.put(&format!("a/{n}"), if n % 2 == 1 { "x" } else { "" });
         }

@@ -374,9 +374,9 @@ mod tests {
             headers,
             body: Bytes::new(),
         };
-        let roles = Authorizer::Roles(Arc::new(default_policy(Version::V1_36)));
+        let roles = Authorizer::Roles(Arc::new(default_policy(Version::NEWEST)));
         let outcome = authenticate(Some(&access), &asked, certified.as_ref(), |_| None)
-            .and_then(|user| impersonated(user, &asked, || roles.clone(), Version::V1_36))
+            .and_then(|user| impersonated(user, &asked, || roles.clone(), Version::NEWEST))
             .and_then(|user| roles.check(&user, &asked));
         let outcome = outcome.map_or_else(
             |status| format!("{} {}", status.code, status.message),

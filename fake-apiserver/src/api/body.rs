@@ -65,14 +65,13 @@ pub(super) fn object(
     media_type: MediaType,
     kind: &ApiResource,
     validation: FieldValidation,
-    version: Version,
 ) -> Result<(Value, Vec<String>), Status> {
     let read = match media_type {
-        MediaType::Json => typed_json(body, kind, version),
-        MediaType::Yaml => yaml(body).map(|object| types::read_tree(kind, &object, version)),
+        MediaType::Json => typed_json(body, kind),
+        MediaType::Yaml => yaml(body).map(|object| types::read_tree(kind, &object)),
         MediaType::Protobuf => protobuf::object(body, kind)
             .and_then(|object| check_tree(&object).map(|()| object))
-            .map(|object| types::read_tree(kind, &object, version)),
+            .map(|object| types::read_tree(kind, &object)),
     };
     let mut read = read.map_err(|error| {
         Status::bad_request(format!(
@@ -119,7 +118,7 @@ pub(super) fn object(
         };
         read.problems.splice(..0, problems);
     }
-    validated(kind, read, validation, version).map_err(|why| cannot(&sent_kind, &why))
+    validated(kind, read, validation).map_err(|why| cannot(&sent_kind, &why))
 }
 
 /// Returns the body of a deletion.
@@ -156,8 +155,8 @@ fn json(body: &[u8]) -> Result<Value, String> {
 }
 
 /// Decodes JSON as an object of a kind.
-fn typed_json(body: &[u8], kind: &ApiResource, version: Version) -> Result<Reading, String> {
-    let read = types::read_text(kind, body, version).map_err(|error| no_json(body, &error))?;
+fn typed_json(body: &[u8], kind: &ApiResource) -> Result<Reading, String> {
+    let read = types::read_text(kind, body).map_err(|error| no_json(body, &error))?;
     check_tree(&read.object)?;
     Ok(read)
 }

@@ -194,16 +194,6 @@ fn paths(catalog: &Catalog, version: Version) -> Vec<String> {
     paths
 }
 
-/// Returns the recorded patch release of each minor version (`oracle/go.mod`, `oracle/versions`).
-fn git_version(version: Version) -> &'static str {
-    match version {
-        Version::V1_33 => "v1.33.13",
-        Version::V1_34 => "v1.34.4",
-        Version::V1_35 => "v1.35.4",
-        Version::V1_36 => "v1.36.3",
-    }
-}
-
 fn server_version(version: Version) -> serde_json::Value {
     let minor = version.minor();
     json!({
@@ -213,7 +203,7 @@ fn server_version(version: Version) -> serde_json::Value {
         "emulationMinor": minor.to_string(),
         "minCompatibilityMajor": "1",
         "minCompatibilityMinor": (minor - 1).to_string(),
-        "gitVersion": git_version(version),
+        "gitVersion": version.recorded_release(),
         "gitCommit": "0000000000000000000000000000000000000000",
         "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z",

@@ -3,8 +3,8 @@
 //! Source: apimachinery `meta/internalversion/validation`; "Resource versions" and "Streaming lists" in the API concepts
 //! page.
 
+use apimachinery::go_text;
 use apimachinery::status::Cause;
-use apimachinery::{Version, go_text};
 
 /// Options in a query. Of several values the first is used; unknown parameters are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,21 +55,21 @@ impl ListOptions {
         })
     }
 
-    /// A watch without a requested state is a streaming list if that is supported (since 1.34).
-    pub(super) fn set_defaults(&mut self, version: Version) {
+    /// A watch without a requested state is a streaming list if that is supported.
+    pub(super) fn set_defaults(&mut self, watch_list: bool) {
         let unset = matches!(self.resource_version.as_str(), "" | "0")
             && self.version_match.is_empty()
             && self.send_initial_events.is_none();
-        if self.watch && unset && version > Version::V1_33 {
+        if self.watch && unset && watch_list {
             self.send_initial_events = Some(true);
             self.version_match = "NotOlderThan".to_owned();
         }
     }
 
     /// Returns the errors of options that contradict each other.
-    pub(super) fn faults(&self, version: Version) -> Vec<Cause> {
+    pub(super) fn faults(&self, watch_list: bool) -> Vec<Cause> {
         if self.watch {
-            self.watch_faults(version)
+            self.watch_faults(watch_list)
         } else {
             self.list_faults()
         }
@@ -110,7 +110,7 @@ impl ListOptions {
         faults
     }
 
-    fn watch_faults(&self, version: Version) -> Vec<Cause> {
+    fn watch_faults(&self, watch_list: bool) -> Vec<Cause> {
         let mut faults = Vec::new();
         let version_match = self.version_match.as_str();
         if self.send_initial_events.is_some() {
@@ -120,7 +120,7 @@ impl ListOptions {
                     "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
                 ));
             }
-            if version == Version::V1_33 {
+            if !watch_list {
                 faults.push(forbidden(
                     "sendInitialEvents",
                     "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",

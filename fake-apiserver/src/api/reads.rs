@@ -3,13 +3,13 @@
 //! It must not know routing.
 
 use apimachinery::continue_token::ContinueToken;
+use apimachinery::go_text;
 use apimachinery::kind::ApiResource;
 use apimachinery::options::{
     Collection, GetRequest, ListRequest, RequestedVersion, VersionMatch, WatchRequest,
 };
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
 use apimachinery::status::Status;
-use apimachinery::{Version, go_text};
 
 use super::HttpRequest;
 use super::accept::{self, Shape};
@@ -20,16 +20,17 @@ pub(super) const VERSION_WITH_CONTINUE: &str =
     "specifying resource version is not allowed when using continue";
 
 /// Returns the option rules that a read violates; none for a valid one. `watch_path`: its path is that of a deprecated watch.
-pub(super) fn broken_rules(query: &[(String, String)], watch_path: bool, version: Version) -> Vec<String> {
+/// Streaming lists violate none: no client can know before it asks that a server has them switched off.
+pub(super) fn broken_rules(query: &[(String, String)], watch_path: bool) -> Vec<String> {
     let options = match ListOptions::read(query) {
         Ok(mut options) => {
-            options.set_defaults(version);
+            options.set_defaults(true);
             options
         }
         Err(message) => return vec![message],
     };
     let mut broken: Vec<String> = options
-        .faults(version)
+        .faults(true)
         .iter()
         .map(|fault| format!("{}: {}", fault.field, fault.message))
         .collect();
@@ -51,7 +52,7 @@ pub(super) fn read_collection(
     collection: Collection,
     watch_path: bool,
     name: Option<&str>,
-    version: Version,
+    watch_list: bool,
 ) -> Result<Request, Status> {
     let mut options = ListOptions::read(request.query.pairs()).map_err(Status::bad_request)?;
     let watch = watch_path || options.watch;
@@ -59,8 +60,8 @@ pub(super) fn read_collection(
     let shape = if watch { Shape::Watch } else { Shape::List };
     let form = accept::form(request, shape, kind)?;
     let selector = selector(&options)?;
-    options.set_defaults(version);
-    let faults = options.faults(version);
+    options.set_defaults(watch_list);
+    let faults = options.faults(watch_list);
     if !faults.is_empty() {
         return Err(Status::invalid_list_options(&faults));
     }
@@ -150,7 +151,7 @@ pub(super) fn read_unstored(
     request: &HttpRequest,
     collection: Collection,
     name: Option<String>,
-    version: Version,
+    watch_list: bool,
 ) -> Result<Request, Status> {
     let (kind, any) = (&collection.kind, RequestedVersion::Any);
     if let Some(name) = name {
@@ -168,8 +169,8 @@ pub(super) fn read_unstored(
     }
     let form = accept::form(request, Shape::List, kind)?;
     let selector = selector(&options)?;
-    options.set_defaults(version);
-    let faults = options.faults(version);
+    options.set_defaults(watch_list);
+    let faults = options.faults(watch_list);
     if !faults.is_empty() {
         return Err(Status::invalid_list_options(&faults));
     }

@@ -9,8 +9,8 @@ use std::io::Write as _;
 use apimachinery::encode::encode_json_indented;
 use apimachinery::object::read_back;
 use bytes::Bytes;
-use flate2::Compression;
 use flate2::write::GzEncoder;
+use flate2::{Compress, Compression, Crc, FlushCompress};
 use serde_json::{Map, Value};
 
 use super::accept::{self, PROTOBUF, Writing};
@@ -225,13 +225,64 @@ pub(crate) fn gzip_member(text: &[u8]) -> Bytes {
     compressed.expect(IN_MEMORY).into()
 }
 
-/// Returns text of a compressed watch: a member that is flushed and then ended (`perFlushGzipWriter` in
-/// k8s.io/apiserver 0.37.2, endpoints/handlers/watch.go). A decoder that waits for a block to end reads it at once.
-pub(crate) fn flushed_gzip_member(text: &[u8]) -> Bytes {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    let flushed = encoder.write_all(text).and_then(|()| encoder.flush());
-    let compressed = flushed.and_then(|()| encoder.finish());
-    compressed.expect(IN_MEMORY).into()
+/// A member of a compressed watch, which kube-apiserver flushes and then ends (`perFlushGzipWriter` in k8s.io/apiserver 0.37.2,
+/// endpoints/handlers/watch.go), framed as Go's `compress/gzip` does it. Every line is flushed, so that a decoder reads it although
+/// the member has not ended.
+#[derive(Debug)]
+pub(crate) struct GzipMember {
+    deflate: Compress,
+    checksum: Crc,
+}
+
+/// Header of a member: deflate, no time, the fastest level, an unknown system.
+const MEMBER_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff];
+/// The empty stored block that closes a member.
+const LAST_BLOCK: [u8; 5] = [1, 0, 0, 0xff, 0xff];
+
+impl GzipMember {
+    pub(crate) fn new() -> Self {
+        Self {
+            deflate: Compress::new(Compression::fast(), false),
+            checksum: Crc::new(),
+        }
+    }
+
+    /// Returns a line as part of the member.
+    pub(crate) fn line(&mut self, text: &[u8]) -> Bytes {
+        let mut out = Vec::with_capacity(text.len() / 2 + 64);
+        if self.checksum.amount() == 0 {
+            out.extend_from_slice(&MEMBER_HEADER);
+        }
+        self.checksum.update(text);
+        let mut rest = text;
+        loop {
+            let before = self.deflate.total_in();
+            let compressed = self.deflate.compress_vec(rest, &mut out, FlushCompress::Sync);
+            compressed.expect(IN_MEMORY);
+            #[expect(clippy::cast_possible_truncation, reason = "at most the length of a slice")]
+            let taken = (self.deflate.total_in() - before) as usize;
+            rest = &rest[taken..];
+            // A flush is complete when it leaves room.
+            if rest.is_empty() && out.len() < out.capacity() {
+                return out.into();
+            }
+            out.reserve(rest.len() / 2 + 64);
+        }
+    }
+
+    /// Returns the end of the member: an empty last block, checksum and length.
+    pub(crate) fn end(self) -> Bytes {
+        let (checksum, length) = (self.checksum.sum(), self.checksum.amount());
+        let numbers = [checksum.to_le_bytes(), length.to_le_bytes()].concat();
+        [&LAST_BLOCK[..], &numbers].concat().into()
+    }
+
+    /// Returns a text as a whole member.
+    pub(crate) fn whole(text: &[u8]) -> Bytes {
+        let mut member = Self::new();
+        let line = member.line(text);
+        [line, member.end()].concat().into()
+    }
 }
 
 /// Returns whether the client accepts gzip: `gzip` without a weight, as kube-apiserver compares it.

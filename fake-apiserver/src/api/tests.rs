@@ -6,6 +6,7 @@ use rstest::rstest;
 
 use super::reads::VERSION_WITH_CONTINUE;
 use super::*;
+use apimachinery::Version;
 
 const CM: &str = "/api/v1/namespaces/probe/configmaps";
 const WD: &str = "/apis/probe.example.com/v1/namespaces/probe/widgets";
@@ -28,11 +29,11 @@ fn request(method: Method, target: &str, headers: &[(&str, &str)]) -> HttpReques
     }
 }
 
-fn get(version: Version, target: &str) -> Result<Request, Answer> {
+fn get(target: &str) -> Result<Request, Answer> {
     parse(
         &request(Method::GET, target, &[]),
         &Catalog::of_scenarios(NEWEST),
-        version,
+        true,
     )
 }
 
@@ -55,31 +56,26 @@ fn summary(answer: &Answer) -> String {
     )
 }
 
-const NEWEST: Version = Version::V1_36;
+const NEWEST: Version = Version::NEWEST;
 
 /// Invalid options: the causes, `field: R body` (F: Forbidden, N: not supported).
 #[rstest]
-#[case::match_without_version(NEWEST, "resourceVersionMatch=Exact", &["F resourceVersionMatch is forbidden unless resourceVersion is provided"])]
-#[case::match_with_continue(NEWEST, "resourceVersionMatch=Exact&continue=x", &[
+#[case::match_without_version("resourceVersionMatch=Exact", &["F resourceVersionMatch is forbidden unless resourceVersion is provided"])]
+#[case::match_with_continue("resourceVersionMatch=Exact&continue=x", &[
     "F resourceVersionMatch is forbidden unless resourceVersion is provided",
     "F resourceVersionMatch is forbidden when continue is provided",
 ])]
-#[case::unknown_match(NEWEST, "resourceVersion=5&resourceVersionMatch=Foo", &[r#"N "Foo": supported values: "Exact", "NotOlderThan", """#])]
-#[case::exact_any(NEWEST, "resourceVersion=0&resourceVersionMatch=Exact", &[r#"F resourceVersionMatch "exact" is forbidden for resourceVersion "0""#])]
-#[case::initial_events_of_a_list(NEWEST, "sendInitialEvents=false", &["S sendInitialEvents is forbidden for list"])]
-#[case::initial_events_without_match(NEWEST, "watch=1&sendInitialEvents=true", &["F sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"])]
-#[case::match_of_a_plain_watch(NEWEST, "watch=1&resourceVersion=5&resourceVersionMatch=NotOlderThan", &["F resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"])]
-#[case::exact_initial_events(NEWEST, "watch=1&resourceVersion=5&resourceVersionMatch=Exact&sendInitialEvents=1", &[
+#[case::unknown_match("resourceVersion=5&resourceVersionMatch=Foo", &[r#"N "Foo": supported values: "Exact", "NotOlderThan", """#])]
+#[case::exact_any("resourceVersion=0&resourceVersionMatch=Exact", &[r#"F resourceVersionMatch "exact" is forbidden for resourceVersion "0""#])]
+#[case::initial_events_of_a_list("sendInitialEvents=false", &["S sendInitialEvents is forbidden for list"])]
+#[case::initial_events_without_match("watch=1&sendInitialEvents=true", &["F sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"])]
+#[case::match_of_a_plain_watch("watch=1&resourceVersion=5&resourceVersionMatch=NotOlderThan", &["F resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"])]
+#[case::exact_initial_events("watch=1&resourceVersion=5&resourceVersionMatch=Exact&sendInitialEvents=1", &[
     "F sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
     r#"N "Exact": supported values: "NotOlderThan""#,
 ])]
-#[case::initial_events_with_continue(NEWEST, "watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan&continue=x", &["F resourceVersionMatch is forbidden when continue is provided"])]
-#[case::initial_events_before_1_34(Version::V1_33, "watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan", &["S sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"])]
-fn options_that_contradict_each_other_are_422(
-    #[case] version: Version,
-    #[case] query: &str,
-    #[case] faults: &[&str],
-) {
+#[case::initial_events_with_continue("watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan&continue=x", &["F resourceVersionMatch is forbidden when continue is provided"])]
+fn options_that_contradict_each_other_are_422(#[case] query: &str, #[case] faults: &[&str]) {
     let causes: Vec<Cause> = faults
         .iter()
         .map(|fault| match fault.split_at(2) {
@@ -100,15 +96,14 @@ fn options_that_contradict_each_other_are_422(
             },
         })
         .collect();
-    let answer = get(version, &format!("{CM}?{query}")).unwrap_err();
+    let answer = get(&format!("{CM}?{query}")).unwrap_err();
     assert_eq!(answer, Status::invalid_list_options(&causes).into());
     assert_eq!(
         violations(
             &Method::GET,
             CM,
             &query_pairs(query),
-            &Catalog::of_scenarios(NEWEST),
-            version
+            &Catalog::of_scenarios(NEWEST)
         )
         .len(),
         faults.len()
@@ -117,7 +112,7 @@ fn options_that_contradict_each_other_are_422(
 
 #[test]
 fn several_errors_are_one_status() {
-    let answer = get(NEWEST, &format!("{CM}?resourceVersionMatch=Exact&continue=x")).unwrap_err();
+    let answer = get(&format!("{CM}?resourceVersionMatch=Exact&continue=x")).unwrap_err();
     let one = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided";
     let two = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided";
     assert!(summary(&answer).starts_with(&format!(
@@ -128,7 +123,7 @@ fn several_errors_are_one_status() {
 
 #[test]
 fn a_single_error_is_a_status_byte_for_byte() {
-    let answer = get(NEWEST, &format!("{CM}?sendInitialEvents=")).unwrap_err();
+    let answer = get(&format!("{CM}?sendInitialEvents=")).unwrap_err();
     assert_eq!(
         String::from_utf8_lossy(&answer.body),
         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\
@@ -217,7 +212,7 @@ fn a_single_error_is_a_status_byte_for_byte() {
     VERSION_WITH_CONTINUE
 )]
 fn what_cannot_be_read_is_400(#[case] query: &str, #[case] message: &str) {
-    let answer = get(NEWEST, &format!("{CM}?{query}")).unwrap_err();
+    let answer = get(&format!("{CM}?{query}")).unwrap_err();
     assert_eq!(summary(&answer), format!("400 BadRequest|{message}|-"));
 }
 
@@ -279,7 +274,7 @@ fn what_leads_nowhere_is_refused(#[case] method: Method, #[case] target: &str, #
     let answer = parse(
         &request(method, target, &[]),
         &Catalog::of_scenarios(NEWEST),
-        NEWEST,
+        true,
     )
     .unwrap_err();
     assert_eq!(summary(&answer), expected);
@@ -340,7 +335,7 @@ fn a_legal_request_is_understood(#[case] target: &str, #[case] expected: &str) {
             collection.namespace.as_deref().unwrap_or("-")
         )
     };
-    let understood = match get(NEWEST, target).unwrap() {
+    let understood = match get(target).unwrap() {
         Request::List(list) => format!("list {} {:?}", place(&list.collection), list.resource_version),
         Request::Watch(watch) => format!(
             "watch {} {:?} {:?}",
@@ -419,7 +414,7 @@ fn accept_selects_the_representation(
     #[case] expected: Result<Representation, &str>,
 ) {
     let request = request(Method::GET, target, &[("accept", accept)]);
-    let parsed = parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST);
+    let parsed = parse(&request, &Catalog::of_scenarios(NEWEST), true);
     let fitting = parsed.and_then(|parsed| {
         let fits = match &parsed {
             Request::List(list) => page_fits(&request, &list.collection.kind),
@@ -470,7 +465,7 @@ fn unsupported_formats_are_rejected(
     #[case] begins: &str,
 ) {
     let request = request(Method::GET, target, &[("accept", accept)]);
-    let refusal = parse(&request, &Catalog::of_scenarios(NEWEST), NEWEST).expect_err("a refusal");
+    let refusal = parse(&request, &Catalog::of_scenarios(NEWEST), true).expect_err("a refusal");
     assert!(summary(&refusal).contains(message), "{}", summary(&refusal));
     let styled = refusal.in_the_style_of(&request);
     assert_eq!(styled.headers[0].1, written_in);
@@ -507,8 +502,7 @@ fn violated_rules_are_named(#[case] query: &str, #[case] expected: &[&str]) {
             &Method::GET,
             CM,
             &query_pairs(query),
-            &Catalog::of_scenarios(NEWEST),
-            NEWEST
+            &Catalog::of_scenarios(NEWEST)
         ),
         expected
     );
@@ -517,8 +511,7 @@ fn violated_rules_are_named(#[case] query: &str, #[case] expected: &[&str]) {
             &Method::POST,
             CM,
             &query_pairs(query),
-            &Catalog::of_scenarios(NEWEST),
-            NEWEST
+            &Catalog::of_scenarios(NEWEST)
         ),
         [""; 0]
     );
@@ -527,8 +520,7 @@ fn violated_rules_are_named(#[case] query: &str, #[case] expected: &[&str]) {
             &Method::GET,
             "/nope",
             &query_pairs(query),
-            &Catalog::of_scenarios(NEWEST),
-            NEWEST
+            &Catalog::of_scenarios(NEWEST)
         ),
         [""; 0]
     );

@@ -3,7 +3,6 @@
 //! Source: apiserver `endpoints/handlers/{create,update,patch,delete}.go`; "Dry-run", "Field validation" and "Resource
 //! deletion" in the API concepts page; RFC 6902 and RFC 7386 for patches.
 
-use apimachinery::Version;
 use apimachinery::kind::{ApiResource, Deletion, KindRef, Review};
 use apimachinery::options::{Collection, ListRequest, Representation};
 use apimachinery::status::Status;
@@ -151,7 +150,7 @@ pub(super) struct Place {
 /// # Errors
 ///
 /// 400, 405, 413, 415 and 422, in the order of the handlers of each method.
-pub(super) fn parse(request: &HttpRequest, place: Place, version: Version) -> Result<WriteRequest, Status> {
+pub(super) fn parse(request: &HttpRequest, place: Place) -> Result<WriteRequest, Status> {
     let Place {
         collection,
         name,
@@ -164,7 +163,6 @@ pub(super) fn parse(request: &HttpRequest, place: Place, version: Version) -> Re
         request,
         collection,
         options: Options::read(request),
-        version,
     };
     match (name, request.method.clone()) {
         (None, Method::POST) if placed => asked.create(),
@@ -191,7 +189,6 @@ pub(super) fn parse_posted(
     collection: Collection,
     name: Option<&str>,
     part: &str,
-    version: Version,
 ) -> Result<Option<WriteRequest>, Status> {
     let Some(kind) = posted::kind(part) else {
         return Ok(None);
@@ -200,7 +197,6 @@ pub(super) fn parse_posted(
         request,
         collection,
         options: Options::read(request),
-        version,
     };
     let (object, form, warnings) = asked.object("CreateOptions", &kind)?;
     let resource = if name.is_some() {
@@ -224,13 +220,11 @@ pub(super) fn parse_review(
     request: &HttpRequest,
     review: Review,
     (collection, name): (Collection, String),
-    version: Version,
 ) -> Result<ReviewRequest, Status> {
     let asked = Asked {
         request,
         collection,
         options: Options::read(request),
-        version,
     };
     let (object, form, warnings) = asked.object("CreateOptions", &asked.collection.kind)?;
     if matches!(form, Representation::Table(_)) {
@@ -252,7 +246,6 @@ struct Asked<'a> {
     request: &'a HttpRequest,
     collection: Collection,
     options: Options<'a>,
-    version: Version,
 }
 
 impl Asked<'_> {
@@ -277,7 +270,7 @@ impl Asked<'_> {
         let format = patch::format(self.request, &self.collection.kind)?;
         let form = self.form()?;
         bounded(self.request)?;
-        patch::check_options(format, &self.options, self.version)?;
+        patch::check_options(format, &self.options)?;
         let mut warnings = Vec::new();
         let action = match format {
             Format::Apply => {
@@ -328,7 +321,7 @@ impl Asked<'_> {
 
     fn delete(self, name: String) -> Result<WriteRequest, Status> {
         let form = self.form()?;
-        let (how, dry_run, options) = deletion::read(self.request, &self.options, self.version)?;
+        let (how, dry_run, options) = deletion::read(self.request, &self.options)?;
         let action = WriteAction::Delete { name, options: how };
         Ok(WriteRequest {
             dry_run,
@@ -338,11 +331,11 @@ impl Asked<'_> {
     }
 
     fn delete_collection(self) -> Result<WriteRequest, Status> {
-        let read = read_collection(self.request, self.collection.clone(), false, None, self.version)?;
+        let read = read_collection(self.request, self.collection.clone(), false, None, true)?;
         let Request::List(list) = read else {
             return Err(Status::method_not_allowed());
         };
-        let (how, dry_run, options) = deletion::read(self.request, &self.options, self.version)?;
+        let (how, dry_run, options) = deletion::read(self.request, &self.options)?;
         let form = list.form;
         let list = Box::new(list);
         let action = WriteAction::DeleteCollection { list, options: how };
@@ -363,9 +356,8 @@ impl Asked<'_> {
         let form = self.form()?;
         bounded(self.request)?;
         let media_type = body::media_type(self.request, kind)?;
-        let validation = self.options.check(options, self.version)?;
-        let (object, warnings) =
-            body::object(&self.request.body, media_type, kind, validation, self.version)?;
+        let validation = self.options.check(options)?;
+        let (object, warnings) = body::object(&self.request.body, media_type, kind, validation)?;
         check_namespace(&object, &self.collection)?;
         Ok((object, form, warnings))
     }

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use apimachinery::ObjectRef;
-use apimachinery::options::{GetRequest, ListRequest};
+use apimachinery::options::{GetRequest, ListRequest, WatchRequest};
 use apimachinery::status::Status;
+use apimachinery::{ObjectRef, Version};
 use bytes::Bytes;
 use trace::fault::Ending;
 use trace::record::{Replica, StreamId, What};
@@ -44,7 +44,15 @@ impl ApiServer {
                         self.convert(now, stream, Source::Undecided(Request::Watch(request), user));
                     }
                     Ok(session) => {
-                        self.with(stream, |open| open.source = Source::Watch(Box::new(session)));
+                        let compresses =
+                            self.settings.version >= Version::V1_37 && is_streaming_list(&request);
+                        self.with(stream, |open| {
+                            open.source = Source::Watch(Box::new(session));
+                            let asked = &open.asked.request;
+                            if compresses && api::takes_gzip(asked) && websocket::handshake(asked).is_none() {
+                                open.exchange.compress_flushes();
+                            }
+                        });
                         self.begin_watch(stream);
                         self.with(stream, |open| open.asked.request.query.compact());
                     }
@@ -291,6 +299,12 @@ fn with_length(mut record: What, body: &Bytes) -> What {
         *bytes = body.len() as u64;
     }
     record
+}
+
+/// Returns whether kube-apiserver compresses a watch, from 1.37 on (`WatchListCompression`): `isListWatchRequest` in
+/// endpoints/handlers/get.go. The options have their defaults.
+fn is_streaming_list(request: &WatchRequest) -> bool {
+    request.send_initial_events == Some(true) && request.bookmarks
 }
 
 /// Returns the record of a body; `explained`: with reason and message if it is a Status.

@@ -258,8 +258,7 @@ impl ApiServer {
 
     /// Creates a cluster-scoped object as a client would.
     fn create(&mut self, kind: &KindRef, object: Value) -> Result<(), Status> {
-        let version = self.settings.version;
-        let object = types::conform(kind, &object, version)
+        let object = types::conform(kind, &object)
             .map_err(Status::bad_request)?
             .unwrap_or(object);
         let request = WriteRequest {

@@ -24,13 +24,13 @@ pub(super) use rules::Fate;
 use scenario::RuleAction;
 use shape::Shape;
 use trace::fault::{Ending, Pace};
-use trace::record::{Frame, Side, StreamId, What};
+use trace::record::{Frame, FrameType, Side, StreamId, What};
 
 use super::backlog::Backlog;
 use super::joined::{JOINED_BYTES_MAX, Joined};
 use super::log::Log;
 use super::output::Output;
-use crate::api;
+use crate::api::{self, GzipMember};
 use crate::model::WatchFrame;
 
 /// Go's server announces the length of what fits into one buffer of its (`net/http`, `bufferBeforeChunkingSize`) and
@@ -66,8 +66,33 @@ pub(super) struct Exchange {
     state: State,
     shape: Shape,
     pub(super) rules: EventRules,
-    gzip: bool,
+    coding: Coding,
     backlog: Backlog,
+}
+
+/// Content coding that is applied while the response is queued.
+#[derive(Debug, Default)]
+enum Coding {
+    #[default]
+    None,
+    /// Every body and every event is a gzip member: scripted.
+    Members,
+    /// A gzip member per flush: the events that are ready together; with the member that has not ended.
+    Flushes(Option<GzipMember>),
+}
+
+impl Coding {
+    fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    fn apply(&mut self, bytes: Bytes) -> Bytes {
+        match self {
+            Self::None => bytes,
+            Self::Members => GzipMember::whole(&bytes),
+            Self::Flushes(member) => member.get_or_insert_with(GzipMember::new).line(&bytes),
+        }
+    }
 }
 
 /// Progress of the response.
@@ -109,7 +134,7 @@ impl Exchange {
             state: State::Undecided(Body::default()),
             shape: Shape::default(),
             rules: EventRules::default(),
-            gzip: false,
+            coding: Coding::default(),
             backlog: Backlog::default(),
         }
     }
@@ -138,7 +163,25 @@ impl Exchange {
 
     /// Compresses every body and every event as a separate gzip member. Has no effect once the head is decided.
     pub(super) fn compress(&mut self) {
-        self.gzip = !self.decided();
+        if !self.decided() {
+            self.coding = Coding::Members;
+        }
+    }
+
+    /// Compresses the events of a watch, a gzip member per [`Exchange::flush_member`], unless it is compressed otherwise.
+    pub(super) fn compress_flushes(&mut self) {
+        if !self.decided() && self.coding.is_none() {
+            self.coding = Coding::Flushes(None);
+        }
+    }
+
+    /// Ends the gzip member of the events queued so far.
+    pub(super) fn flush_member(&mut self) {
+        if let Coding::Flushes(member) = &mut self.coding
+            && let Some(member) = member.take()
+        {
+            self.with_body(|body| body.lengthen(&member.end()));
+        }
     }
 
     /// Removes all deviations from what is still to be sent.
@@ -157,8 +200,10 @@ impl Exchange {
             return;
         };
         // A long body is already compressed.
-        self.gzip &= !head.is_encoded();
-        if self.gzip {
+        if head.is_encoded() {
+            self.coding = Coding::None;
+        }
+        if !self.coding.is_none() {
             head.headers.extend(api::gzip_headers());
         }
         let body = std::mem::take(body);
@@ -172,7 +217,7 @@ impl Exchange {
 
     /// Queues a whole body and a clean end.
     pub(super) fn set_body(&mut self, bytes: Bytes, record: What) {
-        let bytes = self.encoded(bytes);
+        let bytes = self.coding.apply(bytes);
         self.with_body(|body| body.set(bytes, record));
     }
 
@@ -188,7 +233,13 @@ impl Exchange {
 
     /// Queues one line of a watch stream.
     pub(super) fn push_line(&mut self, frame: WatchFrame, scripted: bool) {
-        let bytes = self.encoded(frame.line);
+        let ends_initial_events = matches!(
+            &frame.kind,
+            FrameType::Bookmark {
+                initial_events_end: Some(_)
+            }
+        );
+        let bytes = self.coding.apply(frame.line);
         let record = Frame {
             kind: frame.kind,
             object: frame.object,
@@ -197,13 +248,9 @@ impl Exchange {
             scripted,
         };
         self.with_body(|body| body.push_line(bytes, record));
-    }
-
-    fn encoded(&self, bytes: Bytes) -> Bytes {
-        if self.gzip {
-            api::flushed_gzip_member(&bytes)
-        } else {
-            bytes
+        // kube-apiserver flushes after the initial events, and after what is written outside of the watch cache's events.
+        if ends_initial_events || scripted {
+            self.flush_member();
         }
     }
 
@@ -216,6 +263,7 @@ impl Exchange {
 
     /// Ends the response after what is queued.
     pub(super) fn end(&mut self, ending: Ending) {
+        self.flush_member();
         self.with_body(|body| body.ending = Some(ending));
     }
 
@@ -259,7 +307,7 @@ impl Exchange {
 
     /// Whether no deviation applies to how this response is sent.
     pub(super) fn is_free(&self) -> bool {
-        let untouched = self.shape.is_plain() && !self.gzip;
+        let untouched = self.shape.is_plain() && self.coding.is_none();
         let body = self.state.body();
         untouched && body.is_some_and(|body| !body.announced && body.ending.is_none())
     }

@@ -259,6 +259,7 @@ impl Open {
                     }
                 }
                 WatchPoll::Pending { wake } => {
+                    self.exchange.flush_member();
                     // Events do not change the deadline.
                     if let Some(wake) = wake.filter(|wake| self.wake != Some(*wake)) {
                         self.wake = Some(wake);

@@ -364,7 +364,7 @@ impl Writer<'_> {
             object::without_empty_metadata(object);
         }
         // An object converted from another version has not been decoded as its kind.
-        defaults::fill(&self.kind, object) || self.requested_kind() != self.stored_kind()
+        defaults::fill(&self.kind, object, self.model.version) || self.requested_kind() != self.stored_kind()
     }
 
     /// Sets name, namespace and uid if the object omits them.
@@ -383,7 +383,7 @@ impl Writer<'_> {
 
     /// Returns an empty object of the kind.
     fn nothing(&self) -> Cow<'static, Value> {
-        match types::zero(&self.kind, self.model.version) {
+        match types::zero(&self.kind) {
             Some(zero) => Cow::Borrowed(zero),
             None => Cow::Owned(ownership::nothing()),
         }
@@ -392,7 +392,7 @@ impl Writer<'_> {
     /// Returns the object in the form of its kind. An object with wrong types, which only a script can have stored, is
     /// unchanged.
     fn conformed(&self, object: Value) -> Value {
-        match types::conform(&self.kind, &object, self.model.version) {
+        match types::conform(&self.kind, &object) {
             Ok(conformed) => conformed.unwrap_or(object),
             Err(why) => {
                 tracing::warn!(why, "an object in the store does not fit its kind");
@@ -422,7 +422,7 @@ impl Writer<'_> {
         let live = current.json();
         let mut object = live.clone();
         object["status"] = status;
-        if let Ok(Some(conformed)) = types::conform(kind, &object, version) {
+        if let Ok(Some(conformed)) = types::conform(kind, &object) {
             object = conformed;
         }
         let time = timestamp(self.time());

@@ -88,7 +88,7 @@ impl Model {
         };
         answer["kind"] = (*kind.kind).into();
         answer["apiVersion"] = kind.api_version().into();
-        let answer = types::conform(&kind, &answer, self.version)
+        let answer = types::conform(&kind, &answer)
             .expect("what was read as its kind fits it, and so does what is written here")
             .unwrap_or(answer);
         let mut body = match form {
@@ -142,7 +142,7 @@ impl Model {
         if let Some(namespace) = collection.namespace {
             object["metadata"]["namespace"] = namespace.into();
         }
-        let nothing = types::zero(&collection.kind, self.version);
+        let nothing = types::zero(&collection.kind);
         let nothing = nothing.cloned().unwrap_or_else(ownership::nothing);
         let part = if review == Review::NewToken { "token" } else { "" };
         Ownership::new(&collection.kind, self.version, &manager, part, time)

@@ -40,10 +40,9 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// A model, its Kubernetes version, and the time.
+/// A model, and the time.
 struct World {
     model: Model,
-    version: Version,
     now: Duration,
 }
 
@@ -57,7 +56,6 @@ impl World {
     fn empty(settings: &ServerSettings) -> Self {
         Self {
             model: Model::new(settings),
-            version: settings.version,
             now: Duration::ZERO,
         }
     }
@@ -127,7 +125,7 @@ impl World {
     }
 
     fn parse(&self, target: &str) -> Result<Request, Answer> {
-        parse(&get_request(target), self.model.catalog(), self.version)
+        parse(&get_request(target), self.model.catalog(), true)
     }
 
     fn list_request(&self, target: &str) -> ListRequest {

@@ -247,7 +247,6 @@ pub(super) fn bookmark_frame(
     named: bool,
 ) -> WatchFrame {
     let zero = Zero {
-        version,
         kind,
         resource_version,
         initial_events_end,
@@ -282,7 +281,6 @@ pub(super) fn bookmark_frame(
 
 /// Returns a zero value of the kind with its version and the marker.
 struct Zero<'a> {
-    version: Version,
     kind: &'a ApiResource,
     resource_version: &'a str,
     initial_events_end: Option<&'a str>,
@@ -290,11 +288,7 @@ struct Zero<'a> {
 
 impl Zero<'_> {
     fn full(&self) -> Vec<u8> {
-        let metadata = self.metadata(self.kind.custom);
-        let zero_metadata = match self.version {
-            Version::V1_33 => r#"{"creationTimestamp":null}"#,
-            Version::V1_34 | Version::V1_35 | Version::V1_36 => "{}",
-        };
+        let metadata = self.metadata();
         let mut head = json!({
             "kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata,
         });
@@ -303,7 +297,7 @@ impl Zero<'_> {
         }
         let mut object = encode_json(&head);
         object.pop();
-        object.extend_from_slice(self.kind.zero.replace("{0}", zero_metadata).as_bytes());
+        object.extend_from_slice(self.kind.zero.as_bytes());
         object.push(b'}');
         object
     }
@@ -312,17 +306,14 @@ impl Zero<'_> {
         encode_json(&json!({
             "kind": "PartialObjectMetadata",
             "apiVersion": meta.api_version(),
-            "metadata": self.metadata(false),
+            "metadata": self.metadata(),
         }))
     }
 
-    fn metadata(&self, custom: bool) -> Value {
+    fn metadata(&self) -> Value {
         let mut metadata = Map::new();
         if !self.resource_version.is_empty() {
             metadata.insert("resourceVersion".to_owned(), self.resource_version.into());
-        }
-        if self.version == Version::V1_33 && !custom {
-            metadata.insert("creationTimestamp".to_owned(), Value::Null);
         }
         let own = self.kind.zero_annotations.iter().copied();
         let marker = self.initial_events_end.map(|value| (INITIAL_EVENTS_END, value));

@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use fake_apiserver::scenario::Version;
+
 /// Server configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Kubernetes minor version, `1.33` to `1.36`.
+    /// Kubernetes minor version, `1.34` to `1.37`.
     pub version: &'static str,
     /// Revision of the store before the first object.
     pub revision: u64,
@@ -33,7 +35,7 @@ impl Server {
 impl Default for Server {
     fn default() -> Self {
         Self {
-            version: "1.36",
+            version: Version::NEWEST.name(),
             revision: 1_000,
             watch_cache_capacity: 100,
             bookmark_interval_s: 60,

@@ -86,8 +86,8 @@ pub(super) fn rarely(rng: &mut Rng, times: u32) -> bool {
 fn server(rng: &mut Rng) -> Server {
     Server {
         version: match rng.u32(0..4) {
-            0 => pick(rng, &["1.33", "1.34", "1.35"]),
-            _ => "1.36",
+            0 => pick(rng, &["1.34", "1.35", "1.36"]),
+            _ => "1.37",
         },
         revision: pick(rng, &[1_000, 1_000, 1, 9_007_199_254_740_993]),
         watch_cache_capacity: pick(rng, &[1, 2, 5, 100, 100]),

@@ -14,7 +14,7 @@ use fake_apiserver::scenario::{
     self, Action as Made, BackoffSettings, ClientMode, ClientSettings, Covered, EmittedKind, EmittedMatch,
     Expect, Expected, InitialList, ListSemantic, Manifest, ObjectName, Place, Ref, RequestKind,
     RequestTrigger, Restart, RuleAction, Scenario, SentObject, ServerSettings, ShapeAction, StoreAction,
-    StreamAction, Style, Transport, Trigger, Version,
+    StreamAction, Style, Transport, Trigger,
 };
 use serde_json::{Map, Value};
 
@@ -72,7 +72,10 @@ impl Draft {
             }],
             provoked_by: None,
             refs: Vec::new(),
-            server: server(&self.server),
+            server: ServerSettings {
+                rejected_streams_count: self.client.streaming,
+                ..server(&self.server)
+            },
             client: client(&self.client),
             objects,
             steps,
@@ -165,16 +168,15 @@ fn parsed_action(part: Part, text: &str) -> Made {
 
 fn server(server: &Server) -> ServerSettings {
     ServerSettings {
-        version: match server.version {
-            "1.33" => Version::V1_33,
-            "1.34" => Version::V1_34,
-            "1.35" => Version::V1_35,
-            _ => Version::V1_36,
-        },
+        version: server
+            .version
+            .parse()
+            .expect("versions are drawn from those that are served"),
         revision: server.revision,
         watch_cache_capacity: server.watch_cache_capacity as usize,
         bookmark_interval_ms: u64::from(server.bookmark_interval_s) * 1_000,
         streaming_lists: server.streaming_lists,
+        rejected_streams_count: false,
         replicas: if server.has_replicas { 2 } else { 1 },
         transport: match server.transport {
             "tls_h2" => Transport::TlsHttp2,

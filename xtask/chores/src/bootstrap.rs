@@ -2,15 +2,12 @@
 //! every version, in `fake-apiserver/data/bootstrap.txt`.
 //!
 //! One object per line: the first and last minor that creates it this way, and its JSON, byte for byte. `@uid`,
-//! `@version`, `@time`, `@micros` and `@date` replace values that differ between servers. Lines with `#` name the
-//! source of each minor: a version without a built oracle gets the objects of the next one, without kinds and API
-//! versions that it does not serve.
+//! `@version`, `@time`, `@micros` and `@date` replace values that differ between servers. A version without a built oracle keeps
+//! what the file has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::fidelity::verdict::VERSIONS;
 use ::fidelity::{Error, Remote};
-use fake_apiserver::model::catalog::Catalog;
 use fake_apiserver::scenario::Version;
 use serde::Deserialize;
 use serde_json::Value;
@@ -80,63 +77,56 @@ type Objects = BTreeMap<[String; 4], String>;
 /// Reads the objects of every version with a built oracle, and writes the file.
 ///
 /// # Errors
-/// The newest oracle is not built, one does not respond, or the file cannot be written.
+/// An oracle does not respond, or the file cannot be read or written.
 pub(crate) fn renew() -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|why| Error::caller(format!("no runtime: {why}")))?;
-    let mut sources = Vec::new();
-    let mut all: Vec<(u8, Objects)> = Vec::new();
-    for (name, version) in VERSIONS.into_iter().rev() {
-        let newer = all.last().filter(|_| !oracle::is_built(name));
-        let objects = match newer {
-            Some((minor, newer)) => {
-                sources.push(format!(
-                    "# {name}: not recorded; objects of 1.{minor} without kinds and API versions {name} does not serve\n"
-                ));
-                served(newer, version)?
-            }
-            None => {
-                sources.push(format!("# {name}: recorded\n"));
-                let oracle = Running::begin_with(name, &FLAGS)?;
-                let mut server = oracle.connect()?;
-                runtime.block_on(gather(oracle.port(), &mut server))?
-            }
-        };
-        all.push((version.minor(), objects));
-    }
+    let file = root().join("fake-apiserver/data/bootstrap.txt");
+    let known = std::fs::read_to_string(&file).map_err(|why| Error::file(&file, &why))?;
     let mut merged: BTreeMap<[String; 4], Vec<(BTreeSet<u8>, String)>> = BTreeMap::new();
-    for (minor, objects) in all.into_iter().rev() {
+    for version in Version::ALL {
+        let minor = version.minor();
+        let objects = if oracle::is_built(version) {
+            let oracle = Running::begin_with(version, &FLAGS)?;
+            let mut server = oracle.connect()?;
+            runtime.block_on(gather(oracle.port(), &mut server))?
+        } else {
+            kept(&known, minor)?
+        };
         for (key, json) in objects {
             note(merged.entry(key).or_default(), minor, json);
         }
     }
-    let mut text: String = sources.into_iter().rev().collect();
+    let mut text = String::new();
     for (minors, json) in merged.values().flatten() {
         let (Some(first), Some(last)) = (minors.first(), minors.last()) else {
             continue;
         };
         text.push_str(&format!("{first} {last} {json}\n"));
     }
-    let file = root().join("fake-apiserver/data/bootstrap.txt");
     std::fs::write(&file, text).map_err(|why| Error::file(&file, &why))
 }
 
-/// Returns the objects of a newer version that an older one serves too.
-fn served(newer: &Objects, version: Version) -> Result<Objects, Error> {
-    let catalog = Catalog::builtin(version);
+/// Returns the objects of a minor in the text of the file.
+fn kept(text: &str, minor: u8) -> Result<Objects, Error> {
     let mut objects = Objects::new();
-    for (key, json) in newer {
-        let [api_version, kind, ..] = key;
-        let object: Value = parse(kind, json.as_bytes())?;
-        let text = |field: &str| object["spec"][field].as_str().unwrap_or_default();
-        let registers = kind == "APIService";
-        let (group, version) = (text("group"), text("version"));
-        let mut kinds = catalog.kinds().iter();
-        let registered = !registers || kinds.any(|kind| kind.group == group && kind.version == version);
-        if registered && catalog.find_kind(api_version, kind).is_some() {
-            objects.insert(key.clone(), json.clone());
+    for line in text.lines() {
+        let mut columns = line.splitn(3, ' ');
+        let mut number = || columns.next().and_then(|number| number.parse::<u8>().ok());
+        let minors = number().zip(number());
+        let (Some((first, last)), Some(json)) = (minors, columns.next()) else {
+            return Err(Error::caller(format!("bootstrap.txt: no object: {line}")));
+        };
+        if (first..=last).contains(&minor) {
+            let object: Value = parse("bootstrap.txt", json.as_bytes())?;
+            let text = |pointer: &str| {
+                let value = object.pointer(pointer).and_then(Value::as_str);
+                value.unwrap_or_default().to_owned()
+            };
+            let key = ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"].map(text);
+            objects.insert(key, json.to_owned());
         }
     }
     Ok(objects)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::fidelity::Error;
-use ::fidelity::verdict::VERSIONS;
+use fake_apiserver::scenario::Version;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -49,8 +49,8 @@ struct Gathered {
 /// A recording is missing or is not a table, or the file cannot be written.
 pub(crate) fn renew() -> Result<(), Error> {
     let mut gathered = Gathered::default();
-    for (name, version) in VERSIONS {
-        let folder = root().join("oracle/recordings").join(name);
+    for version in Version::ALL {
+        let folder = root().join("oracle/recordings").join(version.name());
         let listed = std::fs::read_dir(&folder).map_err(|why| Error::file(&folder, &why))?;
         let mut files: Vec<_> = listed.filter_map(Result::ok).map(|entry| entry.path()).collect();
         files.sort();

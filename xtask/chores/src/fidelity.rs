@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ::fidelity::verdict::{Files, Outcome, VERSIONS, Verdict, replay};
+use ::fidelity::verdict::{Files, Outcome, Verdict, replay};
 use ::fidelity::{Error, page, side_by_side};
 use clap::{Args, Subcommand, ValueEnum};
 use e2e::kubectl::Kubectl;
 use e2e::story::{self, Chapter};
 use e2e::suites;
+use fake_apiserver::scenario::Version;
 
 use crate::clients::{USAGE, root};
 use crate::oracle;
@@ -18,9 +19,9 @@ use crate::oracle;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
-    /// Only this Kubernetes minor version, e.g. 1.36 (repeatable).
+    /// Only this Kubernetes minor version, e.g. 1.37 (repeatable).
     #[arg(long)]
-    version: Vec<String>,
+    version: Vec<Version>,
     /// Compare only probes whose id contains this text, side by side (repeatable).
     #[arg(long, num_args = 1..)]
     only: Vec<String>,
@@ -42,9 +43,9 @@ enum Format {
 enum What {
     /// Record the responses of a real server to the probes, in oracle/recordings.
     Record {
-        /// Kubernetes minor version, e.g. 1.36.
+        /// Kubernetes minor version, e.g. 1.37.
         #[arg(long)]
-        kubernetes_version: String,
+        kubernetes_version: Version,
         /// Only probes whose id contains this text.
         #[arg(long, num_args = 1..)]
         only: Vec<String>,
@@ -64,8 +65,8 @@ enum What {
         #[arg(long, default_value_t = 0)]
         first: u64,
         /// Kubernetes minor version.
-        #[arg(long, default_value = oracle::NEWEST)]
-        kubernetes_version: String,
+        #[arg(long, default_value_t = Version::NEWEST)]
+        kubernetes_version: Version,
         /// Number of differing programs to minimise.
         ///
         /// Takes minutes if a compaction is among the steps.
@@ -85,14 +86,14 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         Some(What::Record {
             kubernetes_version,
             only,
-        }) => runtime.block_on(record(kubernetes_version, only)),
+        }) => runtime.block_on(record(*kubernetes_version, only)),
         Some(What::Kubectl { only }) => kubectl(only),
         Some(What::Random {
             seeds,
             first,
             kubernetes_version,
             shrink,
-        }) => runtime.block_on(random(kubernetes_version, *first, *seeds, *shrink)),
+        }) => runtime.block_on(random(*kubernetes_version, *first, *seeds, *shrink)),
     };
     done.unwrap_or_else(|why| failed(&why))
 }
@@ -103,17 +104,11 @@ fn failed(why: &Error) -> ExitCode {
 }
 
 async fn compare(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let versions: Vec<&str> = match arguments.version.as_slice() {
-        [] => VERSIONS.iter().map(|(name, _)| *name).collect(),
-        some => some.iter().map(String::as_str).collect(),
+    let versions = match arguments.version.as_slice() {
+        [] => &Version::ALL,
+        some => some,
     };
-    if let Some(unknown) = versions
-        .iter()
-        .find(|version| !VERSIONS.iter().any(|(name, _)| name == *version))
-    {
-        return Err(Error::caller(format!("there are no recordings of {unknown}")));
-    }
-    let outcomes = replay(&Files::below(&root()), &versions, &arguments.only).await?;
+    let outcomes = replay(&Files::below(&root()), versions, &arguments.only).await?;
     let text = match arguments.format {
         Format::Human => human(&outcomes, !arguments.only.is_empty()),
         Format::Json => json(&outcomes),
@@ -185,15 +180,16 @@ fn json(outcomes: &[Outcome]) -> String {
     format!("{}\n", serde_json::Value::Object(versions))
 }
 
-async fn record(version: &str, only: &[String]) -> Result<ExitCode, Error> {
+async fn record(version: Version, only: &[String]) -> Result<ExitCode, Error> {
     let files = Files::below(&root());
     let oracle = oracle::Running::begin(version)?;
     let mut server = ::fidelity::Server::Remote(Box::new(oracle.connect()?));
-    let folder = files.recordings(version);
+    let folder = files.recordings(version.name());
     std::fs::create_dir_all(&folder).map_err(|why| Error::caller(format!("{}: {why}", folder.display())))?;
     let mut failures = 0_u32;
     for probe in files.probes()? {
-        if !only.is_empty() && !only.iter().any(|text| probe.id.contains(text)) {
+        let is_wanted = only.is_empty() || only.iter().any(|text| probe.id.contains(text));
+        if !(is_wanted && probe.is_of(version)) {
             continue;
         }
         let file = folder.join(format!("{}.txt", probe.id));
@@ -224,7 +220,7 @@ fn kubectl(only: &[String]) -> Result<ExitCode, Error> {
             continue;
         }
         // A new server each, so that no chapter depends on another.
-        let oracle = oracle::Running::begin(oracle::NEWEST)?;
+        let oracle = oracle::Running::begin(Version::NEWEST)?;
         let kubectl = Kubectl::with(&oracle.kubeconfig()?).map_err(Error::caller)?;
         if !kubectl.run(&["get", "--raw", "/version"]).success {
             return Err(Error::server("kubectl does not reach the oracle"));
@@ -236,14 +232,11 @@ fn kubectl(only: &[String]) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn random(version: &str, first: u64, seeds: u64, shrink: u64) -> Result<ExitCode, Error> {
-    let Some((name, version)) = VERSIONS.iter().find(|(name, _)| *name == version) else {
-        return Err(Error::caller(format!("there is no oracle of {version}")));
-    };
-    let oracle = oracle::Running::begin(name)?;
+async fn random(version: Version, first: u64, seeds: u64, shrink: u64) -> Result<ExitCode, Error> {
+    let oracle = oracle::Running::begin(version)?;
     let mut real = oracle.connect()?;
     let summary = ::fidelity::random::run(
-        *version,
+        version,
         &mut real,
         first,
         seeds,
@@ -260,7 +253,7 @@ async fn random(version: &str, first: u64, seeds: u64, shrink: u64) -> Result<Ex
         &mut |summary| {
             let _closed_pipe = writeln!(
                 std::io::stderr(),
-                "{name}: {} programs, {} steps, {} different, {} passed over",
+                "{version}: {} programs, {} steps, {} different, {} passed over",
                 summary.programs,
                 summary.steps,
                 summary.different,

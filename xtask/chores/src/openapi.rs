@@ -2,17 +2,19 @@
 //! fake reads types and paths. `crates/builtin-kinds/data/openapi/README.md` describes the tables.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
 
-use ::fidelity::verdict::VERSIONS;
 use ::fidelity::{Error, Remote};
 use fake_apiserver::api::published::Sample;
+use fake_apiserver::scenario::Version;
+use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::clients::root;
-use crate::oracle::Running;
+use crate::oracle::{self, Running};
 
 /// `/openapi/v3`.
 #[derive(Deserialize)]
@@ -44,19 +46,25 @@ struct Components {
 /// Texts of each name, with the first and last minor that publishes them.
 type Table = BTreeMap<String, Vec<(u8, u8, String)>>;
 
-/// Reads the documents of every version and writes the tables.
+/// Reads the documents of every version with a built oracle, and writes the tables: other versions keep what the tables have.
 ///
 /// # Errors
-/// An oracle is not built or does not respond, a document cannot be parsed, or a file cannot be written.
+/// An oracle does not respond, a document cannot be parsed, or a file cannot be read or written.
 pub(crate) fn renew() -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|why| Error::caller(format!("no runtime: {why}")))?;
+    let (known_schemas, known_paths) = (read("schemas.gz")?, read("paths.gz")?);
     let mut schemas = Table::new();
     let mut paths = Table::new();
-    for (name, version) in VERSIONS {
-        let oracle = Running::begin(name)?;
+    for version in Version::ALL {
+        if !oracle::is_built(version) {
+            keep(&known_schemas, &mut schemas, version.minor());
+            keep(&known_paths, &mut paths, version.minor());
+            continue;
+        }
+        let oracle = Running::begin(version)?;
         let mut server = oracle.connect()?;
         let documents = runtime.block_on(documents(&mut server))?;
         let minor = version.minor();
@@ -148,8 +156,47 @@ fn note(table: &mut Table, name: String, minor: u8, text: &str) {
     }
 }
 
+/// Adds what a table has of a minor.
+fn keep(from: &Table, table: &mut Table, minor: u8) {
+    for (name, rows) in from {
+        for (_, _, text) in rows
+            .iter()
+            .filter(|(first, last, _)| (*first..=*last).contains(&minor))
+        {
+            note(table, name.clone(), minor, text);
+        }
+    }
+}
+
+fn read(file: &str) -> Result<Table, Error> {
+    let path = folder().join(file);
+    let failed = |why: &str| Error::caller(format!("{}: {why}", path.display()));
+    let packed = std::fs::read(&path).map_err(|why| Error::file(&path, &why))?;
+    let mut text = String::new();
+    GzDecoder::new(packed.as_slice())
+        .read_to_string(&mut text)
+        .map_err(|why| failed(&why.to_string()))?;
+    let mut table = Table::new();
+    for line in text.lines() {
+        let mut columns = line.splitn(3, ['\t']);
+        let mut column = || columns.next().ok_or_else(|| failed("a line has three columns"));
+        let (minors, name, text) = (column()?, column()?, column()?);
+        let (first, last) = minors
+            .split_once('-')
+            .ok_or_else(|| failed("no range of minors"))?;
+        let number = |text: &str| text.parse().map_err(|_| failed("a minor is a number"));
+        let row = (number(first)?, number(last)?, text.to_owned());
+        table.entry(name.to_owned()).or_default().push(row);
+    }
+    Ok(table)
+}
+
+fn folder() -> PathBuf {
+    root().join("crates/builtin-kinds/data/openapi")
+}
+
 fn write(file: &str, table: &Table) -> Result<(), Error> {
-    let path = root().join("crates/builtin-kinds/data/openapi").join(file);
+    let path = folder().join(file);
     let failed = |why: std::io::Error| Error::caller(format!("{}: {why}", path.display()));
     let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
     for (name, rows) in table {

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use ::fidelity::{Error, Remote, Target};
 use clap::Subcommand;
+use fake_apiserver::scenario::Version;
 use serde::Deserialize;
 
 use crate::clients::{USAGE, root};
@@ -17,14 +18,14 @@ pub(crate) enum What {
     /// Build `oracle/bin/oracle-X` with Go.
     Build {
         /// Kubernetes minor version.
-        #[arg(long, default_value = NEWEST)]
-        version: String,
+        #[arg(long, default_value_t = Version::NEWEST)]
+        version: Version,
     },
     /// Start a kube-apiserver and print how to reach it.
     Start {
         /// Kubernetes minor version.
-        #[arg(long, default_value = NEWEST)]
-        version: String,
+        #[arg(long, default_value_t = Version::NEWEST)]
+        version: Version,
     },
     /// Stop the kube-apiserver that was started.
     Stop,
@@ -40,9 +41,6 @@ pub(crate) enum What {
     Columns,
 }
 
-/// Newest version with an oracle.
-pub(crate) const NEWEST: &str = "1.36";
-
 /// Address and credentials of a running oracle.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,8 +55,8 @@ struct Address {
 /// Runs the subcommand.
 pub(crate) fn run(what: &What) -> ExitCode {
     let done = match what {
-        What::Build { version } => build(version),
-        What::Start { version } => start(version),
+        What::Build { version } => build(*version),
+        What::Start { version } => start(*version),
         What::Stop => stop(),
         What::Schemas => crate::openapi::renew(),
         What::Bootstrap => crate::bootstrap::renew(),
@@ -73,11 +71,11 @@ pub(crate) fn run(what: &What) -> ExitCode {
     }
 }
 
-fn build(version: &str) -> Result<(), Error> {
+fn build(version: Version) -> Result<(), Error> {
     let mut command = Command::new("./build.sh");
     command.current_dir(root().join("oracle"));
-    if version != NEWEST {
-        command.arg(version);
+    if version != Version::NEWEST {
+        command.arg(version.name());
     }
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -86,7 +84,7 @@ fn build(version: &str) -> Result<(), Error> {
     }
 }
 
-fn start(version: &str) -> Result<(), Error> {
+fn start(version: Version) -> Result<(), Error> {
     if let Ok(running) = std::fs::read_to_string(pid_file()) {
         return Err(Error::caller(format!(
             "process {} was started before; `cargo xtask oracle stop` ends it",
@@ -134,12 +132,12 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts an oracle and waits until it is ready.
-    pub(crate) fn begin(version: &str) -> Result<Self, Error> {
+    pub(crate) fn begin(version: Version) -> Result<Self, Error> {
         Self::begin_with(version, &[])
     }
 
     /// The same, with flags of kube-apiserver that override the oracle's.
-    pub(crate) fn begin_with(version: &str, flags: &[&str]) -> Result<Self, Error> {
+    pub(crate) fn begin_with(version: Version, flags: &[&str]) -> Result<Self, Error> {
         let log = folder()?.join(format!("oracle-{version}.log"));
         let mut child = command(version)?
             .arg("--until-stdin-eof")
@@ -215,7 +213,7 @@ impl Drop for Running {
     }
 }
 
-fn command(version: &str) -> Result<Command, Error> {
+fn command(version: Version) -> Result<Command, Error> {
     let folder =
         std::env::var_os("ORACLE_BIN").map_or_else(|| root().join("oracle").join("bin"), PathBuf::from);
     let binary = folder.join(format!("oracle-{version}"));
@@ -229,7 +227,7 @@ fn command(version: &str) -> Result<Command, Error> {
 }
 
 /// Whether the binary of this version is built.
-pub(crate) fn is_built(version: &str) -> bool {
+pub(crate) fn is_built(version: Version) -> bool {
     command(version).is_ok()
 }
 

@@ -58,15 +58,6 @@ impl Status {
         Self::new(500, "", error)
     }
 
-    /// 500: an exact list at a future revision before 1.34.
-    pub fn future_revision() -> Self {
-        Self::new(
-            500,
-            "",
-            "etcdserver: mvcc: required revision is a future revision",
-        )
-    }
-
     /// 504: the requested revision has not been reached. A watch cache sends a retry delay, etcd does not.
     pub fn too_large(requested: u64, current: u64, retry_after_seconds: u32) -> Self {
         Self::new(

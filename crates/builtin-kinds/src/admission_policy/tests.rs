@@ -25,7 +25,7 @@ fn mutations(mutation: &Value) -> Mutations {
 
 /// What the only mutation makes of a Deployment.
 fn mutated(mutation: &Value, object: &Value) -> Result<Option<Value>, Denial> {
-    let catalog = catalog::Catalog::builtin(Version::V1_36);
+    let catalog = catalog::Catalog::builtin(Version::NEWEST);
     let kind = catalog.find("apps", "deployments").unwrap();
     let mutations = mutations(mutation);
     let old = json!({ "spec": { "replicas": 2 } });
@@ -54,7 +54,7 @@ fn mutated(mutation: &Value, object: &Value) -> Result<Option<Value>, Denial> {
     let (invocations, denials) = policy.invocations(&request, &|_| Vec::new());
     assert_eq!((invocations.len(), denials.len()), (1, 0));
     assert_eq!(invocations[0].conditions_hold(&request), Ok(true));
-    invocations[0].mutated(0, &request, Version::V1_36)
+    invocations[0].mutated(0, &request, Version::NEWEST)
 }
 
 fn apply(expression: &str) -> Value {
@@ -218,7 +218,7 @@ fn a_mutation_asks_what_the_user_may_do(#[case] allowed: &str, #[case] expected:
 #[case(patch("[1]"), "must evaluate to list(JSONPatch) but got list(int)")]
 #[case(apply("Nope{}"), "undeclared reference to 'Nope' (in container '')")]
 fn a_mutation_of_the_wrong_type_is_refused(#[case] mutation: Value, #[case] why: &str) {
-    let catalog = catalog::Catalog::builtin(Version::V1_36);
+    let catalog = catalog::Catalog::builtin(Version::NEWEST);
     let kind = catalog.find(super::GROUP, "mutatingadmissionpolicies").unwrap();
     let found = super::validate(kind, &json!({ "spec": mutating(&mutation) }));
     assert_eq!(found.len(), 1, "{found:?}");
@@ -236,7 +236,7 @@ fn mutating(mutation: &Value) -> Value {
 
 #[test]
 fn a_mutating_policy_has_all_its_parts() {
-    let catalog = catalog::Catalog::builtin(Version::V1_36);
+    let catalog = catalog::Catalog::builtin(Version::NEWEST);
     let kind = catalog.find(super::GROUP, "mutatingadmissionpolicies").unwrap();
     let errors = |spec: Value| {
         let found = super::validate(kind, &json!({ "spec": spec }));
@@ -273,7 +273,7 @@ fn a_mutating_policy_has_all_its_parts() {
 #[case("mutatingwebhookconfigurations")]
 #[case("validatingwebhookconfigurations")]
 fn a_match_condition_of_a_webhook_compiles(#[case] plural: &str) {
-    let catalog = catalog::Catalog::builtin(Version::V1_36);
+    let catalog = catalog::Catalog::builtin(Version::NEWEST);
     let kind = catalog.find(super::GROUP, plural).unwrap();
     let condition = |source: &str| json!({ "name": "c", "expression": source });
     let webhooks = json!([
@@ -290,7 +290,7 @@ fn a_match_condition_of_a_webhook_compiles(#[case] plural: &str) {
 
 #[test]
 fn a_validation_constructs_nothing() {
-    let catalog = catalog::Catalog::builtin(Version::V1_36);
+    let catalog = catalog::Catalog::builtin(Version::NEWEST);
     let kind = catalog.find(super::GROUP, "validatingadmissionpolicies").unwrap();
     let validation = json!({ "expression": "Object{} == Object{}" });
     let found = super::validate(kind, &json!({ "spec": { "validations": [validation] } }));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use apimachinery::encode::encode_json;
 use serde_json::Value;
 
-use super::{Row, list, text};
+use super::{Row, list, selectors, text};
 use crate::age;
 
 /// Returns the cell of a custom resource's value in a column of this type; null if the value has another type.
@@ -188,4 +188,74 @@ pub(super) fn limited(row: &Row<'_>, pointer: &str) -> Value {
         .pointer(pointer)
         .cloned()
         .unwrap_or_else(|| "<none>".into())
+}
+
+/// Returns the last of the conditions that end a request for a pod's certificate.
+pub(super) fn certificate_state(row: &Row<'_>) -> Value {
+    let ends = row
+        .list("/status/conditions")
+        .iter()
+        .map(|condition| text(condition, "/type"));
+    let last = ends
+        .rev()
+        .find(|name| ["Issued", "Denied", "Failed"].contains(name));
+    last.unwrap_or("Pending").into()
+}
+
+pub(super) fn unverified_annotations(row: &Row<'_>) -> Value {
+    selectors::labels(row.object.pointer("/spec/unverifiedUserAnnotations")).into()
+}
+
+/// Returns the group and resource of a storage migration: `resource.group`.
+pub(super) fn migrated_resource(row: &Row<'_>) -> Value {
+    let of = |field: &str| text(row.object, field);
+    match (of("/spec/resource/resource"), of("/spec/resource/group")) {
+        (resource, "") => resource.into(),
+        (resource, group) => format!("{resource}.{group}").into(),
+    }
+}
+
+/// Returns the last condition of a storage migration that holds.
+pub(super) fn migration_state(row: &Row<'_>) -> Value {
+    let conditions = row.list("/status/conditions").iter();
+    let holding = conditions.filter(|condition| text(condition, "/status") == "True");
+    let names = holding.map(|condition| text(condition, "/type"));
+    let last = names
+        .rev()
+        .find(|name| ["Running", "Failed", "Succeeded"].contains(name));
+    last.unwrap_or("Unknown").into()
+}
+
+/// Returns the age of a taint.
+pub(super) fn tainted_since(row: &Row<'_>) -> Value {
+    row.age("/spec/taint/timeAdded").into()
+}
+
+/// Returns the served versions of a definition, in order, with the stored one marked (apiextensions `tableconvertor`).
+pub(super) fn served_versions(row: &Row<'_>) -> Value {
+    let served = row.list("/spec/versions").iter();
+    let served = served.filter(|version| version["served"] == true);
+    let mut names: Vec<String> = served
+        .map(|version| {
+            let mark = if version["storage"] == true {
+                "(storage)"
+            } else {
+                ""
+            };
+            format!("{}{mark}", text(version, "/name"))
+        })
+        .collect();
+    names.sort();
+    names.join(",").into()
+}
+
+pub(super) fn short_names(row: &Row<'_>) -> Value {
+    let names = row.list("/spec/names/shortNames").iter();
+    let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+    names.join(",").into()
+}
+
+pub(super) fn is_established(row: &Row<'_>) -> Value {
+    let holds = |condition: &Value| condition["status"] == "True";
+    row.condition("Established").is_some_and(holds).into()
 }

@@ -301,6 +301,45 @@ pub(super) const RULES: &[(&str, &str, &[Cell])] = &[
         ],
     ),
     (
+        "certificates.k8s.io",
+        "clustertrustbundles",
+        &[Name, TextOr("/spec/signerName", "<none>")],
+    ),
+    (
+        "certificates.k8s.io",
+        "podcertificaterequests",
+        &[
+            Name,
+            Text("/spec/podName"),
+            Text("/spec/serviceAccountName"),
+            Text("/spec/nodeName"),
+            Text("/spec/signerName"),
+            Computed(extension::certificate_state),
+            Computed(extension::unverified_annotations),
+        ],
+    ),
+    (
+        "resource.k8s.io",
+        "devicetaintrules",
+        &[
+            Name,
+            Text("/spec/taint/key"),
+            Text("/spec/taint/value"),
+            Text("/spec/taint/effect"),
+            Computed(extension::tainted_since),
+            Age,
+        ],
+    ),
+    (
+        "storagemigration.k8s.io",
+        "storageversionmigrations",
+        &[
+            Name,
+            Computed(extension::migrated_resource),
+            Computed(extension::migration_state),
+        ],
+    ),
+    (
         "networking.k8s.io",
         "ingressclasses",
         &[
@@ -450,7 +489,20 @@ pub(super) const RULES: &[(&str, &str, &[Cell])] = &[
         "validatingwebhookconfigurations",
         &[Name, Count(&["/webhooks"]), Age],
     ),
-    ("apiextensions.k8s.io", "customresourcedefinitions", FALLBACK),
+    (
+        "apiextensions.k8s.io",
+        "customresourcedefinitions",
+        &[
+            Name,
+            Text("/spec/scope"),
+            Computed(extension::served_versions),
+            CreatedAt,
+            Text("/spec/group"),
+            Text("/spec/names/kind"),
+            Computed(extension::short_names),
+            Computed(extension::is_established),
+        ],
+    ),
     (
         "scheduling.k8s.io",
         "priorityclasses",
@@ -538,9 +590,17 @@ impl Older {
     }
 }
 
-pub(super) const OLDER: &[Older] = &[Older {
-    group: "",
-    plural: "serviceaccounts",
-    before: Version::V1_35,
-    cells: &[Name, Count(&["/secrets"]), Age],
-}];
+pub(super) const OLDER: &[Older] = &[
+    Older {
+        group: "",
+        plural: "serviceaccounts",
+        before: Version::V1_35,
+        cells: &[Name, Count(&["/secrets"]), Age],
+    },
+    Older {
+        group: "apiextensions.k8s.io",
+        plural: "customresourcedefinitions",
+        before: Version::V1_37,
+        cells: FALLBACK,
+    },
+];

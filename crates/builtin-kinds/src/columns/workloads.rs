@@ -257,7 +257,7 @@ mod tests {
         let row = Row {
             object: &object,
             now: Duration::ZERO,
-            version: Version::V1_36,
+            version: Version::NEWEST,
         };
         assert_eq!(autoscaler_targets(&row), expected);
     }

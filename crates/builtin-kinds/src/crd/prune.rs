@@ -2,7 +2,6 @@
 //!
 //! Source: apiextensions `apiserver/schema/pruning/algorithm.go` and `apiserver/schema/defaulting/algorithm.go`.
 
-use apimachinery::Version;
 use serde_json::{Map, Value};
 
 use super::structural::{Additional, Schema};
@@ -51,13 +50,9 @@ fn prune_at(value: &mut Value, schema: &Schema, is_resource: bool, path: &str, g
 ///
 /// # Errors
 /// Metadata with wrong types; the message is Go's.
-pub(super) fn coerce_embedded(
-    object: &mut Value,
-    schema: &Schema,
-    version: Version,
-) -> Result<Vec<String>, String> {
+pub(super) fn coerce_embedded(object: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
     let mut gone = Vec::new();
-    coerce_below(object, schema, "", version, &mut gone)?;
+    coerce_below(object, schema, "", &mut gone)?;
     gone.sort_unstable();
     Ok(gone)
 }
@@ -66,7 +61,6 @@ fn coerce_below(
     value: &mut Value,
     schema: &Schema,
     path: &str,
-    version: Version,
     gone: &mut Vec<String>,
 ) -> Result<(), String> {
     match value {
@@ -79,9 +73,9 @@ fn coerce_below(
                     (None, Additional::Any | Additional::None) => continue,
                 };
                 if let Some(metadata) = value.get_mut("metadata").filter(|_| below.embedded) {
-                    coerce_metadata(metadata, &child(&path, "metadata"), version, gone)?;
+                    coerce_metadata(metadata, &child(&path, "metadata"), gone)?;
                 }
-                coerce_below(value, below, &path, version, gone)?;
+                coerce_below(value, below, &path, gone)?;
             }
         }
         Value::Array(items) => {
@@ -89,9 +83,9 @@ fn coerce_below(
                 for (index, item) in items.iter_mut().enumerate() {
                     let path = format!("{path}[{index}]");
                     if let Some(metadata) = item.get_mut("metadata").filter(|_| below.embedded) {
-                        coerce_metadata(metadata, &child(&path, "metadata"), version, gone)?;
+                        coerce_metadata(metadata, &child(&path, "metadata"), gone)?;
                     }
-                    coerce_below(item, below, &path, version, gone)?;
+                    coerce_below(item, below, &path, gone)?;
                 }
             }
         }
@@ -100,13 +94,8 @@ fn coerce_below(
     Ok(())
 }
 
-fn coerce_metadata(
-    metadata: &mut Value,
-    path: &str,
-    version: Version,
-    gone: &mut Vec<String>,
-) -> Result<(), String> {
-    let read = types::read_named("meta/v1.ObjectMeta", metadata, version);
+fn coerce_metadata(metadata: &mut Value, path: &str, gone: &mut Vec<String>) -> Result<(), String> {
+    let read = types::read_named("meta/v1.ObjectMeta", metadata);
     if let Some(misfit) = read.misfit {
         return Err(format!("{path}: Invalid value: {metadata}: {misfit}"));
     }

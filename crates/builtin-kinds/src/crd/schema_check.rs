@@ -120,7 +120,7 @@ fn own(found: &mut ErrorList, schema: &Value, at: &str) {
         let read = Schema::read(schema);
         let mut filled = default.clone();
         fill(&mut filled, &read);
-        let mut causes = validate::validate(&read, &filled, None, "", Version::V1_33);
+        let mut causes = validate::validate(&read, &filled, None, "", Version::OLDEST);
         for cause in &mut causes {
             cause.field = match cause.field.as_str() {
                 "<nil>" => format!("{at}.default"),

@@ -319,11 +319,11 @@ mod tests {
     use crate::catalog::Catalog;
 
     fn patched(path: &[&str], object: Value, patch: Value) -> Result<Value, String> {
-        let kind = Catalog::builtin(Version::V1_36)
+        let kind = Catalog::builtin(Version::NEWEST)
             .find("", "pods")
             .cloned()
             .unwrap();
-        let mut schema = Schema::of_builtin(&kind, Version::V1_36).unwrap();
+        let mut schema = Schema::of_builtin(&kind, Version::NEWEST).unwrap();
         for name in path {
             schema = schema.field(name).unwrap();
         }

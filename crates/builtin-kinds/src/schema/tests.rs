@@ -8,17 +8,15 @@ use serde_json::{Value, json};
 use super::{Schema, Shape, published};
 use crate::catalog::Catalog;
 
-const VERSIONS: [Version; 4] = [Version::V1_33, Version::V1_34, Version::V1_35, Version::V1_36];
-
 fn kind(group: &str, plural: &str) -> KindRef {
-    Catalog::builtin(Version::V1_36)
+    Catalog::builtin(Version::NEWEST)
         .find(group, plural)
         .cloned()
         .unwrap()
 }
 
 fn at(group: &str, plural: &str, path: &str) -> &'static Schema {
-    let mut schema = Schema::of_builtin(&kind(group, plural), Version::V1_36).unwrap();
+    let mut schema = Schema::of_builtin(&kind(group, plural), Version::NEWEST).unwrap();
     for step in path.split('.') {
         schema = match step {
             "[]" => schema.items().unwrap(),
@@ -30,7 +28,7 @@ fn at(group: &str, plural: &str, path: &str) -> &'static Schema {
 
 #[test]
 fn every_version_publishes_every_built_in_kind() {
-    for version in VERSIONS {
+    for version in Version::ALL {
         assert!(published::schemas(version).len() > 500);
         assert!(published::paths(version).contains_key("/api/v1/namespaces/{namespace}/pods/{name}"));
         let catalog = Catalog::builtin(version);
@@ -50,9 +48,10 @@ fn every_version_publishes_every_built_in_kind() {
 
 #[test]
 fn versions_differ() {
-    // Dynamic resource allocation (KEP-4381) is served as v1 since 1.34.
-    let has = |version| published::schemas(version).contains_key("io.k8s.api.resource.v1.DeviceClass");
-    assert_eq!(VERSIONS.map(has), [false, true, true, true]);
+    // Storage version migration (KEP-4192) is served as v1 since 1.37.
+    let migration = "io.k8s.api.storagemigration.v1.StorageVersionMigration";
+    let has = |version| published::schemas(version).contains_key(migration);
+    assert_eq!(Version::ALL.map(has), [false, false, false, true]);
 }
 
 #[rstest]
@@ -134,7 +133,7 @@ fn unknown_fields_are_named_by_their_path(
     #[case] object: Value,
     #[case] expected: &[&str],
 ) {
-    let schema = Schema::of_builtin(&kind(group, plural), Version::V1_36).unwrap();
+    let schema = Schema::of_builtin(&kind(group, plural), Version::NEWEST).unwrap();
     assert_eq!(schema.unknown_fields(&object), expected);
 }
 
@@ -156,7 +155,7 @@ fn schema_of_a_custom_resource_is_that_of_its_definition() {
                 "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
             },
         }),
-        Version::V1_36,
+        Version::NEWEST,
     );
     let unknown = schema.unknown_fields(&json!({
         "apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a", "lable": {}}, "status": {"any": 1},
@@ -165,7 +164,7 @@ fn schema_of_a_custom_resource_is_that_of_its_definition() {
     assert_eq!(unknown, ["metadata.lable", "spec.sise", "spec.named.one.x"]);
     let free = Schema::of_custom(
         &json!({"x-kubernetes-preserve-unknown-fields": true}),
-        Version::V1_36,
+        Version::NEWEST,
     );
     assert!(free.unknown_fields(&json!({"a": 1})).is_empty());
 }

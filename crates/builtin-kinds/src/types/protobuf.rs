@@ -277,7 +277,7 @@ mod tests {
     use crate::catalog::Catalog;
 
     fn read(group: &str, plural: &str, message: &[u8]) -> Result<Value, String> {
-        let kind = Catalog::builtin(Version::V1_36)
+        let kind = Catalog::builtin(Version::NEWEST)
             .find(group, plural)
             .cloned()
             .unwrap();

@@ -8,8 +8,8 @@
 
 use std::fmt;
 
+use apimachinery::go_text;
 use apimachinery::kind::ApiResource;
-use apimachinery::{Version, go_text};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -36,22 +36,33 @@ pub struct Reading {
 /// # Errors
 ///
 /// The text is not JSON.
-pub fn read_text(kind: &ApiResource, text: &[u8], version: Version) -> Result<Reading, serde_json::Error> {
+pub fn read_text(kind: &ApiResource, text: &[u8]) -> Result<Reading, serde_json::Error> {
     let mut text = serde_json::Deserializer::from_slice(text);
-    let read = Reader::new(version, Messages::Json).read(of(kind), &mut text)?;
+    let mut read = Reader::new(Messages::Json).read(of(kind), &mut text)?;
     text.end()?;
+    drop_later_fields(kind, &mut read.object);
     Ok(read)
 }
 
 /// Decodes a tree as an object of this kind.
-pub fn read_tree(kind: &ApiResource, object: &Value, version: Version) -> Reading {
-    let reader = Reader::new(version, Messages::Json);
-    reader.read(of(kind), object).expect(TREES_ARE_VALID)
+pub fn read_tree(kind: &ApiResource, object: &Value) -> Reading {
+    let reader = Reader::new(Messages::Json);
+    let mut read = reader.read(of(kind), object).expect(TREES_ARE_VALID);
+    drop_later_fields(kind, &mut read.object);
+    read
+}
+
+/// Removes what an older minor does not have: the structs are those of the newest.
+fn drop_later_fields(kind: &ApiResource, object: &mut Value) {
+    if let (Some(_), Some(object)) = (kind.until, object.as_object_mut()) {
+        let is_of_all = |name: &str| matches!(name, "kind" | "apiVersion" | "metadata");
+        object.retain(|name, _| is_of_all(name) || kind.fields.contains(&name.as_str()));
+    }
 }
 
 /// Decodes a value as the struct of this name.
-pub fn read_named(name: &str, value: &Value, version: Version) -> Reading {
-    let reader = Reader::new(version, Messages::Json);
+pub fn read_named(name: &str, value: &Value) -> Reading {
+    let reader = Reader::new(Messages::Json);
     reader.read(super::named(name), value).expect(TREES_ARE_VALID)
 }
 
@@ -60,11 +71,11 @@ pub fn read_named(name: &str, value: &Value, version: Version) -> Reading {
 /// # Errors
 ///
 /// Go's message for the first value of the wrong type.
-pub fn conform(kind: &ApiResource, object: &Value, version: Version) -> Result<Option<Value>, String> {
+pub fn conform(kind: &ApiResource, object: &Value) -> Result<Option<Value>, String> {
     if of(kind).is_none() {
         return Ok(None);
     }
-    let Reading { object, misfit, .. } = read_tree(kind, object, version);
+    let Reading { object, misfit, .. } = read_tree(kind, object);
     misfit.map_or(Ok(Some(object)), Err)
 }
 
@@ -75,7 +86,7 @@ pub fn conform(kind: &ApiResource, object: &Value, version: Version) -> Result<O
 ///
 /// The message: `cannot convert int64 to string`.
 pub fn restorable(kind: &ApiResource, object: &Value) -> Result<(), String> {
-    let reader = Reader::new(Version::default(), Messages::Unstructured);
+    let reader = Reader::new(Messages::Unstructured);
     let read = reader.read(of(kind), object).expect(TREES_ARE_VALID);
     read.misfit.map_or(Ok(()), Err)
 }
@@ -83,7 +94,7 @@ pub fn restorable(kind: &ApiResource, object: &Value) -> Result<(), String> {
 /// Returns the duplicate fields in a body that is not a whole object; none if it is not JSON.
 pub fn duplicates(body: &[u8]) -> Vec<String> {
     let mut text = serde_json::Deserializer::from_slice(body);
-    match Reader::new(Version::default(), Messages::Json).read(None, &mut text) {
+    match Reader::new(Messages::Json).read(None, &mut text) {
         Ok(read) => read.problems,
         Err(error) => {
             tracing::debug!(%error, "no JSON");
@@ -96,7 +107,6 @@ const TREES_ARE_VALID: &str = "a tree of values is as JSON has it, and the reade
 
 /// State of the decoder.
 struct Reader {
-    version: Version,
     messages: Messages,
     problems: Problems,
     misfit: Option<String>,
@@ -112,9 +122,8 @@ enum Messages {
 }
 
 impl Reader {
-    fn new(version: Version, messages: Messages) -> Self {
+    fn new(messages: Messages) -> Self {
         Self {
-            version,
             messages,
             problems: Problems::default(),
             misfit: None,
@@ -191,7 +200,7 @@ impl Reader {
             (Shape::Float, value) => value.as_f64() == Some(0.0),
             (_, _) => false,
         };
-        let zero = field.omit_zero && self.version != Version::V1_33 && value.is_null();
+        let zero = field.omit_zero && value.is_null();
         field.omit_empty && empty || zero
     }
 }
@@ -545,6 +554,7 @@ fn unstructured_type_error(of: &Type, value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use apimachinery::Version;
     use rstest::rstest;
     use serde_json::json;
 
@@ -552,11 +562,11 @@ mod tests {
     use crate::catalog::Catalog;
 
     fn deployment(spec: &Value) -> Result<Value, String> {
-        let kind = Catalog::builtin(Version::V1_36)
+        let kind = Catalog::builtin(Version::NEWEST)
             .find("apps", "deployments")
             .cloned()
             .unwrap();
-        conform(&kind, &json!({ "metadata": {}, "spec": spec }), Version::V1_36).map(Option::unwrap)
+        conform(&kind, &json!({ "metadata": {}, "spec": spec })).map(Option::unwrap)
     }
 
     #[rstest]
@@ -592,7 +602,7 @@ mod tests {
 
     #[test]
     fn strict_errors_are_in_the_order_of_the_text() {
-        let kind = Catalog::builtin(Version::V1_36)
+        let kind = Catalog::builtin(Version::NEWEST)
             .find("apps", "deployments")
             .cloned()
             .unwrap();
@@ -601,10 +611,7 @@ mod tests {
             "replicas":2,"template":{"spec":{"containers":[{"name":"c","x":1,"x":2,"ports":[{"y":2}]}],
             "zz":{"a":1,"a":2}}}}}"#;
         assert_eq!(
-            read_text(&kind, body, Version::V1_36)
-                .unwrap()
-                .problems
-                .join(", "),
+            read_text(&kind, body).unwrap().problems.join(", "),
             "unknown field \"foo\", unknown field \"metadata.bar\", duplicate field \"metadata.labels.a\", duplicate \
              field \"spec.replicas\", unknown field \"spec.template.spec.containers[0].x\", unknown field \
              \"spec.template.spec.containers[0].ports[0].y\", unknown field \"spec.template.spec.zz\""

@@ -2,6 +2,7 @@
 //!
 //! Source: the `Validate…Update` functions of kubernetes `pkg/apis/*/validation`.
 
+use apimachinery::Version;
 use apimachinery::go_text;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ use crate::types;
 use crate::types::Struct;
 
 /// Validates the update from `old` to `object`; both are complete.
-pub(super) fn check(known: &Struct, object: &Value, old: &Value, errors: &mut ErrorList) {
+pub(super) fn check(known: &Struct, object: &Value, old: &Value, version: Version, errors: &mut ErrorList) {
     let (spec, old_spec) = (&object["spec"], &old["spec"]);
     match known.name {
         "core/v1.Pod" => pod(spec, old_spec, errors),
@@ -26,7 +27,7 @@ pub(super) fn check(known: &Struct, object: &Value, old: &Value, errors: &mut Er
         "apps/v1.Deployment" | "apps/v1.ReplicaSet" | "apps/v1.DaemonSet" => {
             immutable("spec.selector", &spec["selector"], &old_spec["selector"], errors);
         }
-        "apps/v1.StatefulSet" => stateful_set(spec, old_spec, errors),
+        "apps/v1.StatefulSet" => stateful_set(spec, old_spec, version, errors),
         "batch/v1.Job" => job(spec, old_spec, errors),
         "rbac/v1.RoleBinding" | "rbac/v1.ClusterRoleBinding" => {
             let role = &object["roleRef"];
@@ -36,7 +37,11 @@ pub(super) fn check(known: &Struct, object: &Value, old: &Value, errors: &mut Er
                     "Kind": role["kind"],
                     "Name": role["name"],
                 });
-                errors.invalid("roleRef", &shown, "cannot change roleRef");
+                let why = match version >= Version::V1_37 {
+                    true => "field is immutable",
+                    false => "cannot change roleRef",
+                };
+                errors.invalid("roleRef", &shown, why);
             }
         }
         "storage/v1.StorageClass" => {
@@ -205,7 +210,7 @@ fn addresses(spec: &Value, old: &Value, errors: &mut ErrorList) {
     }
 }
 
-fn stateful_set(spec: &Value, old: &Value, errors: &mut ErrorList) {
+fn stateful_set(spec: &Value, old: &Value, version: Version, errors: &mut ErrorList) {
     const MUTABLE: [&str; 7] = [
         "replicas",
         "ordinals",
@@ -222,7 +227,13 @@ fn stateful_set(spec: &Value, old: &Value, errors: &mut ErrorList) {
             .map(|(field, value)| (field.clone(), value.clone()))
             .collect::<Map<_, _>>()
     };
-    if fixed(spec) != fixed(old) {
+    let before = errors.len();
+    if version >= Version::V1_37 {
+        for field in ["serviceName", "podManagementPolicy", "selector"] {
+            immutable(&format!("spec.{field}"), &spec[field], &old[field], errors);
+        }
+    }
+    if errors.len() == before && fixed(spec) != fixed(old) {
         errors.forbidden(
             "spec",
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \

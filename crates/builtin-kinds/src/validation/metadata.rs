@@ -91,9 +91,16 @@ fn common(metadata: &Value, version: Version, errors: &mut ErrorList) {
         errors,
     );
     let owners = list(metadata, "ownerReferences");
-    let at = "metadata.ownerReferences";
+    let all = "metadata.ownerReferences";
     let mut controller: Option<String> = None;
-    for owner in owners {
+    for (nth, owner) in owners.iter().enumerate() {
+        // Before 1.37 the errors do not tell which one is meant.
+        let is_exact = version >= Version::V1_37;
+        let at = &if is_exact {
+            format!("{all}[{nth}]")
+        } else {
+            all.to_owned()
+        };
         let text = |field: &str| owner[field].as_str().unwrap_or_default();
         // An apiVersion that cannot be parsed has no version either.
         let version_of = match text("apiVersion").split('/').collect::<Vec<_>>().as_slice() {
@@ -101,17 +108,20 @@ fn common(metadata: &Value, version: Version, errors: &mut ErrorList) {
             _ => String::new(),
         };
         if version_of.is_empty() {
-            let sent = text("apiVersion").into();
-            errors.invalid(&format!("{at}.apiVersion"), &sent, "version must not be empty");
+            let (at, sent) = (format!("{at}.apiVersion"), text("apiVersion"));
+            match (is_exact, sent) {
+                (true, "") => errors.required(&at, "must not be empty"),
+                (true, _) => errors.invalid(&at, &sent.into(), "must be <group>/<version> or <version>"),
+                (false, _) => errors.invalid(&at, &sent.into(), "version must not be empty"),
+            }
         }
         for field in ["kind", "name", "uid"] {
             if text(field).is_empty() {
-                let why = if version >= Version::V1_34 {
-                    "must not be empty".to_owned()
-                } else {
-                    format!("{field} must not be empty")
-                };
-                errors.invalid(&format!("{at}.{field}"), &"".into(), &why);
+                let (at, why) = (format!("{at}.{field}"), "must not be empty");
+                match is_exact {
+                    true => errors.required(&at, why),
+                    false => errors.invalid(&at, &"".into(), why),
+                }
             }
         }
         if (text("apiVersion"), text("kind")) == ("v1", "Event") {
@@ -124,7 +134,7 @@ fn common(metadata: &Value, version: Version, errors: &mut ErrorList) {
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                      {this}"
                 );
-                errors.invalid(at, &metadata["ownerReferences"], &why);
+                errors.invalid(all, &metadata["ownerReferences"], &why);
             } else {
                 controller = Some(this);
             }

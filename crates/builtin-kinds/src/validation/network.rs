@@ -334,7 +334,13 @@ pub(super) fn policy_port(context: &FieldContext<'_>, errors: &mut ErrorList) {
         formats::check(Format::Port, port, &context.at("port"), context.version, errors);
         if last.is_number() {
             if last.as_i64() < port.as_i64() {
-                errors.invalid(&at, port, "must be greater than or equal to `port`");
+                // Before 1.37 the value is that of the other field.
+                let shown = if context.version >= Version::V1_37 {
+                    last
+                } else {
+                    port
+                };
+                errors.invalid(&at, shown, "must be greater than or equal to `port`");
             }
             formats::check(Format::Port, last, &at, context.version, errors);
         }

@@ -90,8 +90,13 @@ pub(super) fn host_network(context: &FieldContext<'_>, errors: &mut ErrorList) {
 pub(super) fn shared_processes(context: &FieldContext<'_>, errors: &mut ErrorList) {
     let is = |field: &str| context.value[field] == true;
     if is("shareProcessNamespace") && is("hostPID") {
+        // Since 1.37 the path is that of the API, not of the internal type.
+        let field = match context.version >= Version::V1_37 {
+            true => "shareProcessNamespace",
+            false => "securityContext.shareProcessNamespace",
+        };
         errors.invalid(
-            &context.at("securityContext.shareProcessNamespace"),
+            &context.at(field),
             &true.into(),
             "ShareProcessNamespace and HostPID cannot both be enabled",
         );

@@ -2,6 +2,7 @@
 //!
 //! Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`.
 
+use apimachinery::Version;
 use serde_json::Value;
 
 use super::context::FieldContext;
@@ -122,6 +123,10 @@ pub(super) fn validation_actions(context: &FieldContext<'_>, errors: &mut ErrorL
         errors.invalid(&at, &Value::from(actions), why);
     }
     if actions.is_empty() {
-        errors.required(&at, "at least one validation action is required");
+        let why = match context.version >= Version::V1_37 {
+            true => "",
+            false => "at least one validation action is required",
+        };
+        errors.required(&at, why);
     }
 }

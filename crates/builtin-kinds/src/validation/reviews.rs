@@ -2,8 +2,8 @@
 //!
 //! Source: kubernetes `pkg/apis/authorization/validation`.
 
+use apimachinery::Version;
 use apimachinery::kind::Review;
-use apimachinery::{Version, go_text};
 use serde_json::Value;
 
 use super::context::FieldContext;
@@ -18,21 +18,17 @@ const SPEC_OF_PATH: &str = "spec.nonResourceAttributes";
 pub(super) fn check(review: Review, object: &Value, version: Version, errors: &mut ErrorList) {
     let spec = &object["spec"];
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+    let exactly_one = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+    let names_spec = version >= Version::V1_37;
     match (resource.is_object(), path.is_object()) {
-        (true, true) => refuse_path(
-            path,
-            "cannot be specified in combination with resourceAttributes",
-            version,
-            errors,
-        ),
+        (true, true) if names_spec => refuse_path("spec", path, exactly_one, errors),
+        (true, true) => {
+            let why = "cannot be specified in combination with resourceAttributes";
+            refuse_path(SPEC_OF_PATH, path, why, errors);
+        }
         (false, false) => {
-            let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            // Go's `nil`; before 1.34 as a string.
-            let nothing = match version {
-                Version::V1_33 => "null".into(),
-                Version::V1_34 | Version::V1_35 | Version::V1_36 => Value::Null,
-            };
-            errors.invalid(SPEC_OF_RESOURCE, &nothing, why);
+            let at = if names_spec { "spec" } else { SPEC_OF_RESOURCE };
+            errors.invalid(at, &Value::Null, exactly_one);
         }
         (true, false) | (false, true) => {}
     }
@@ -72,7 +68,7 @@ pub(super) fn check(review: Review, object: &Value, version: Version, errors: &m
         errors.invalid(&field, &namespace.into(), "must match metadata.namespace");
     }
     if path.is_object() {
-        refuse_path(path, "disallowed on this kind of request", version, errors);
+        refuse_path(SPEC_OF_PATH, path, "disallowed on this kind of request", errors);
     }
 }
 
@@ -131,20 +127,11 @@ fn label_requirement(context: &FieldContext<'_>, errors: &mut ErrorList) {
 }
 
 /// The attributes are printed with the field names of the Go struct.
-fn refuse_path(attributes: &Value, why: &str, version: Version, errors: &mut ErrorList) {
+fn refuse_path(at: &str, attributes: &Value, why: &str, errors: &mut ErrorList) {
     let of = |field: &str| attributes[field].as_str().unwrap_or_default();
     let (path, verb) = (of("path"), of("verb"));
-    if version == Version::V1_33 {
-        let quote = go_text::quote;
-        let shown = format!(
-            "authorization.NonResourceAttributes{{Path:{}, Verb:{}}}",
-            quote(path),
-            quote(verb)
-        );
-        return errors.invalid_as(SPEC_OF_PATH, &shown, why);
-    }
     let shown = serde_json::json!({ "Path": path, "Verb": verb });
-    errors.invalid(SPEC_OF_PATH, &shown, why);
+    errors.invalid(at, &shown, why);
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -38,7 +38,7 @@ async fn writes_from_outside_are_sent() {
     ---
     no resource `configmap` is served; did you mean `configmaps`?
     ---
-    the fake serves no `Widget` of `v1` (it is one of `ConfigMap`, `Binding`, `ComponentStatus`, `Endpoints`, `Event`, `LimitRange`, `Namespace`, `Node`, `PersistentVolumeClaim`, `PersistentVolume`, `Pod`, `PodTemplate` and 56 others)
+    the fake serves no `Widget` of `v1` (it is one of `ConfigMap`, `Binding`, `ComponentStatus`, `Endpoints`, `Event`, `LimitRange`, `Namespace`, `Node`, `PersistentVolumeClaim`, `PersistentVolume`, `Pod`, `PodTemplate` and 60 others)
     ---
     object 0: unclosed bracket '[' at line 1, column 7
     ");

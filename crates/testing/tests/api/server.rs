@@ -132,7 +132,7 @@ async fn all_mistakes_of_a_builder_are_reported_at_once() {
         .unwrap_err();
     insta::assert_snapshot!(mistakes, @r#"
     the builder of this server has mistakes:
-      version `1.12`: expected 1.33, 1.34, 1.35 or 1.36
+      version `1.12`: expected 1.34, 1.35, 1.36 or 1.37
       object 0: unclosed bracket '[' at line 1, column 7
       `tls` has no effect on a server in memory
       Widget "w": "Widget" of "v1" is not served
@@ -147,8 +147,8 @@ async fn all_mistakes_of_a_builder_are_reported_at_once() {
 }
 
 #[rstest]
-#[case("1.33", "33")]
-#[case("1.36", "36")]
+#[case("1.34", "34")]
+#[case("1.37", "37")]
 #[tokio::test]
 async fn a_version_is_answered_as(#[case] version: &str, #[case] minor: &str) {
     let server = with(&[]).version(version).start().await;

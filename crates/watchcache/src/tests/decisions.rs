@@ -74,27 +74,10 @@ fn cell(decision: Decision) -> String {
 fn the_readme_has_the_decisions_on_lists() {
     let mut table = String::new();
     for (row, options) in rows() {
-        let cells = [
-            (Version::V1_36, true),
-            (Version::V1_33, true),
-            (Version::V1_36, false),
-        ]
-        .map(|(version, cached)| cell(Decision::of_list(version, cached, &options)));
+        let cells = [true, false].map(|cached| cell(Decision::of_list(cached, &options)));
         table += &format!("| {row} | {} |\n", cells.join(" | "));
     }
     assert!(README.contains(&table), "the table of the README is\n{table}");
-}
-
-#[test]
-fn the_minors_between_decide_like_the_newest() {
-    for (row, options) in rows() {
-        for cached in [true, false] {
-            let newest = Decision::of_list(Version::V1_36, cached, &options);
-            for version in [Version::V1_34, Version::V1_35] {
-                assert_eq!(Decision::of_list(version, cached, &options), newest, "{row}");
-            }
-        }
-    }
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn events_are_evicted_down_to_a_number_of_bytes() {
 
 #[test]
 fn a_compaction_of_etcd_leaves_the_watch_cache() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     assert_eq!(world.storage.history_bytes(), 0);
     world.put("a/1", "");
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_compaction_of_etcd_leaves_the_watch_cache() {
 
 #[test]
 fn a_relist_ends_open_watches_and_empties_the_window() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let mut open = world.watch_from(7);
     world.put("a/1", "");
     world.operate(WatchCacheOp::Clear);
@@ -122,7 +122,7 @@ fn a_relist_ends_open_watches_and_empties_the_window() {
 
 #[test]
 fn a_restart_is_a_relist_of_every_cache() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let mut open = world.watch_from(7);
     world.storage.restart_watch_caches();
     assert_eq!(world.drain(&mut open, &ALL), ["end"]);
@@ -131,7 +131,7 @@ fn a_restart_is_a_relist_of_every_cache() {
 
 #[test]
 fn until_its_caches_are_filled_a_new_process_refuses_what_needs_them() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     world.operate(WatchCacheOp::Freeze);
     let mut open = world.watch_from(7);
     world.storage.restart(world.now, None, world.now + seconds(20.0));
@@ -179,7 +179,7 @@ fn until_its_caches_are_filled_a_new_process_refuses_what_needs_them() {
 
 #[test]
 fn a_restart_of_one_replica_leaves_the_other_as_it_was() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let second = world.storage.add_replica();
     let mut open = world.watch_from(7);
     world
@@ -198,7 +198,7 @@ fn a_restart_of_one_replica_leaves_the_other_as_it_was() {
 
 #[test]
 fn a_restore_reuses_revisions() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let mut open = world.watch_from(7);
     assert_eq!(
         world.storage.restore(8),
@@ -218,7 +218,7 @@ fn a_restore_reuses_revisions() {
 
 #[test]
 fn a_delete_of_what_is_not_there_uses_no_revision() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let gone = world.put("a/9", "");
     assert!(world.delete("a/9"));
     assert_eq!(world.storage.delete(world.now, world.notes, &gone), None);

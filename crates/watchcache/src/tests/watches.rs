@@ -35,7 +35,7 @@ fn a_watch_begins_as_its_options_say(
     #[case] resource_version: RequestedVersion,
     #[case] expected: &[&str],
 ) {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture();
     let options = WatchOptions {
         resource_version,
         send_initial_events,
@@ -57,7 +57,7 @@ fn a_watch_begins_as_its_options_say(
 
 #[test]
 fn a_streaming_list_waits_for_its_revision() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let streaming = |revision| WatchOptions {
         send_initial_events: Some(true),
         bookmarks: true,
@@ -93,7 +93,7 @@ fn a_selector_turns_updates_into_additions_and_deletions(
     #[case] expected: Option<&str>,
     #[case] tag: &str,
 ) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     world.put("a/9", before);
     let mut watch = world.watch(&from(8), &Tagged("x"));
     world.put("a/9", after);
@@ -108,7 +108,7 @@ fn a_selector_turns_updates_into_additions_and_deletions(
 
 #[test]
 fn a_write_is_sent_in_the_version_of_the_request() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let mut watch = world.watch(&from(7), &Loud("X"));
     world.put("a/1", "x");
     world.put("a/1", "");
@@ -131,7 +131,7 @@ fn a_write_is_sent_in_the_version_of_the_request() {
 
 #[test]
 fn a_namespace_is_no_prefix() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let options = WatchOptions {
         namespace: Some("a".to_owned()),
         ..from(7)
@@ -149,7 +149,7 @@ fn a_namespace_is_no_prefix() {
 
 #[test]
 fn bookmarks_come_every_interval_and_once_before_the_end() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let options = WatchOptions {
         bookmarks: true,
         timeout_seconds: Some(100),
@@ -171,7 +171,7 @@ fn bookmarks_come_every_interval_and_once_before_the_end() {
 
 #[test]
 fn a_bookmark_without_progress_is_left_out() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let options = WatchOptions {
         bookmarks: true,
         ..from(7)
@@ -207,7 +207,7 @@ fn without_progress_notifications_a_bookmark_is_at_the_last_event() {
 
 #[test]
 fn events_up_to_the_start_are_never_sent() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture();
     let mut watch = world.watch_from(9);
     for _ in 0..3 {
         world.put("a/1", "");

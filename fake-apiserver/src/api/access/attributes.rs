@@ -144,7 +144,7 @@ mod tests {
         /// No request is authorized as another than the one it is routed to.
         #[test]
         fn requests_are_authorized_as_they_are_routed(path in paths()) {
-            let catalog = Catalog::builtin(Version::V1_36);
+            let catalog = Catalog::builtin(Version::NEWEST);
             let request = HttpRequest {
                 method: Method::GET,
                 path,

@@ -5,7 +5,7 @@ use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use serde_json::json;
 
-use super::{Endpoint, git_version};
+use super::Endpoint;
 use crate::api::access::{ALGORITHM, API_AUDIENCE, Issuer};
 use crate::api::{Answer, HttpRequest};
 
@@ -17,7 +17,7 @@ pub(super) fn metrics(version: Version) -> Answer {
         "# HELP kubernetes_build_info [ALPHA] A metric with a constant '1' value labeled by the version it answers as.\n\
          # TYPE kubernetes_build_info gauge\n\
          kubernetes_build_info{{git_version=\"{}\",major=\"1\",minor=\"{}\"}} 1\n",
-        git_version(version),
+        version.recorded_release(),
         version.minor()
     );
     plain(EXPOSITION, text)
@@ -50,7 +50,7 @@ pub(super) fn statusz(version: Version) -> Answer {
         "\napiserver statusz\nWarning: This endpoint is not meant to be machine parseable, has no formatting \
          compatibility guarantees and is for debugging purposes only.\n\nBinary version:  {}\nEmulation version:  \
          1.{}\nPaths:  /healthz /livez /metrics /readyz /statusz /version\n",
-        git_version(version).trim_start_matches('v'),
+        version.recorded_release().trim_start_matches('v'),
         version.minor()
     );
     plain("text/plain; charset=utf-8", text)

@@ -1,7 +1,7 @@
 //! Parsing of `DeleteOptions`, from the body, or from the query if there is no body.
 
+use apimachinery::go_text;
 use apimachinery::status::{Cause, Status};
-use apimachinery::{Version, go_text};
 use serde_json::Value;
 
 use super::options::{Options, dry_run_faults};
@@ -63,7 +63,6 @@ impl DeleteOptions {
 pub(super) fn read(
     request: &HttpRequest,
     options: &Options,
-    version: Version,
 ) -> Result<(DeleteOptions, bool, ShownOptions), Status> {
     bounded(request)?;
     let body = if request.body.is_empty() {
@@ -71,7 +70,7 @@ pub(super) fn read(
     } else {
         body::delete_options(request)?
     };
-    let mut faults = dry_run_faults(&body_dry_run(&body), version);
+    let mut faults = dry_run_faults(&body_dry_run(&body));
     let orphan = body["orphanDependents"].as_bool();
     let policy = body["propagationPolicy"].as_str();
     let propagation = match (policy, orphan) {

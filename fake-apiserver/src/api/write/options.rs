@@ -1,8 +1,8 @@
 //! Query parameters of writes.
 
+use apimachinery::go_text;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::FieldValidation;
-use apimachinery::{Version, go_text};
 use serde_json::{Value, json};
 
 use crate::api::HttpRequest;
@@ -45,8 +45,8 @@ impl<'r> Options<'r> {
         }
     }
 
-    pub(super) fn faults(&self, version: Version) -> Vec<Cause> {
-        let mut faults = dry_run_faults(&self.all("dryRun"), version);
+    pub(super) fn faults(&self) -> Vec<Cause> {
+        let mut faults = dry_run_faults(&self.all("dryRun"));
         if self.validation().is_none() {
             faults.push(Cause {
                 reason: "FieldValueNotSupported".to_owned(),
@@ -60,8 +60,8 @@ impl<'r> Options<'r> {
         faults
     }
 
-    pub(super) fn check(&self, kind: &str, version: Version) -> Result<FieldValidation, Status> {
-        let faults = self.faults(version);
+    pub(super) fn check(&self, kind: &str) -> Result<FieldValidation, Status> {
+        let faults = self.faults();
         match self.validation() {
             Some(validation) if faults.is_empty() => Ok(validation),
             Some(_) | None => Err(Status::invalid_options(kind, &faults)),
@@ -88,20 +88,16 @@ impl<'r> Options<'r> {
     }
 }
 
-/// Validates `dryRun`: only `All` is supported. Before 1.34 lists are formatted as in Go.
-pub(super) fn dry_run_faults(values: &[String], version: Version) -> Vec<Cause> {
+/// Validates `dryRun`: only `All` is supported.
+pub(super) fn dry_run_faults(values: &[String]) -> Vec<Cause> {
     if values.iter().all(|value| value == "All") {
         return Vec::new();
     }
     let quoted: Vec<String> = values.iter().map(|value| go_text::quote(value)).collect();
-    let shown = if version == Version::V1_33 {
-        format!("[]string{{{}}}", quoted.join(", "))
-    } else {
-        format!("[{}]", quoted.join(","))
-    };
+    let shown = quoted.join(",");
     vec![Cause {
         reason: "FieldValueNotSupported".to_owned(),
-        message: format!("Unsupported value: {shown}: supported values: \"All\""),
+        message: format!("Unsupported value: [{shown}]: supported values: \"All\""),
         field: "dryRun".to_owned(),
     }]
 }

@@ -6,7 +6,7 @@ use apimachinery::kind::ApiResource;
 use apimachinery::options::Collection;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::{FieldValidation, Patch};
-use apimachinery::{Version, depth, go_text};
+use apimachinery::{depth, go_text};
 use builtin_kinds::types;
 use serde_json::{Value, json};
 
@@ -52,8 +52,8 @@ pub(super) fn format(request: &HttpRequest, kind: &ApiResource) -> Result<Format
 /// # Errors
 ///
 /// 422.
-pub(super) fn check_options(format: Format, options: &Options, version: Version) -> Result<(), Status> {
-    let mut faults = options.faults(version);
+pub(super) fn check_options(format: Format, options: &Options) -> Result<(), Status> {
+    let mut faults = options.faults();
     let force = options.first("force").is_some_and(truthy);
     match (format, options.first("fieldManager").unwrap_or_default()) {
         (Format::Apply, "") => faults.push(Cause {

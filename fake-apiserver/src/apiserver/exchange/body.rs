@@ -96,6 +96,22 @@ impl Body {
         self.push(bytes, Meaning::Line(frame));
     }
 
+    /// Adds bytes to the last line, or sends them after it.
+    pub(super) fn lengthen(&mut self, bytes: &[u8]) {
+        let last = self.pieces.back_mut();
+        if let Some(Piece {
+            bytes: line,
+            meaning: Meaning::Line(frame),
+            ..
+        }) = last
+        {
+            frame.bytes += bytes.len() as u64;
+            *line = [line, bytes].concat().into();
+        } else {
+            self.push_part(Bytes::copy_from_slice(bytes));
+        }
+    }
+
     /// Drops the queue and ends at once.
     pub(super) fn end_without(&mut self, ending: Ending) {
         self.pieces.clear();

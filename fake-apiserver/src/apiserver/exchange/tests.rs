@@ -5,7 +5,10 @@
     reason = "a test looks at nothing but what it is about"
 )]
 
+use std::io::Read as _;
+
 use apimachinery::ObjectRef;
+use flate2::bufread::GzDecoder;
 use rstest::rstest;
 use trace::fault::Cut;
 use trace::record::FrameType;
@@ -318,25 +321,36 @@ fn bookmarks_obey_separate_rules(
 }
 
 #[rstest]
-#[case::plain(Vec::new(), true)]
-#[case::compressed_already(vec![("content-encoding".to_owned(), "gzip".to_owned())], false)]
-fn a_compressed_watch_has_a_gzip_member_for_each_line(
+#[case::scripted(Exchange::compress, Vec::new(), &["a", "b", "c", "d"])]
+#[case::compressed_already(Exchange::compress, vec![("content-encoding".to_owned(), "gzip".to_owned())], &[])]
+#[case::by_flushes(Exchange::compress_flushes, Vec::new(), &["ab", "cd"])]
+fn a_compressed_watch_is_a_sequence_of_gzip_members(
+    #[case] compress: fn(&mut Exchange),
     #[case] headers: Vec<(String, String)>,
-    #[case] compressed: bool,
+    #[case] members: &[&str],
 ) {
     let mut exchange = Exchange::new(STREAM);
-    exchange.compress();
+    compress(&mut exchange);
     exchange.set_head(Head {
         status: 200,
         headers,
         scripted: false,
     });
-    let lines = [line("a"), line("b")];
-    for line in &lines {
-        exchange.push_line(line.clone(), false);
-    }
     let (mut log, mut outputs, mut joined) = (Log::default(), VecDeque::new(), Joined::default());
-    exchange.flush(Duration::ZERO, (&mut log, &mut outputs, &mut joined));
+    let mut flush = |exchange: &mut Exchange| {
+        exchange.flush(Duration::ZERO, (&mut log, &mut outputs, &mut joined));
+    };
+    exchange.push_line(line("a"), false);
+    exchange.push_line(line("b"), false);
+    exchange.flush_member();
+    flush(&mut exchange);
+    // Sent before it is known that the member ends with it.
+    exchange.push_line(line("c"), false);
+    flush(&mut exchange);
+    exchange.push_line(line("d"), false);
+    flush(&mut exchange);
+    exchange.flush_member();
+    flush(&mut exchange);
     let mut body = Vec::new();
     for output in outputs {
         match output {
@@ -350,17 +364,28 @@ fn a_compressed_watch_has_a_gzip_member_for_each_line(
             _ => {}
         }
     }
-    let expected: Vec<u8> = lines
-        .iter()
-        .flat_map(|line| match compressed {
-            true => api::flushed_gzip_member(&line.line),
-            false => line.line.clone(),
-        })
-        .collect();
-    assert_eq!(body, expected);
+    let texts = |names: &str| {
+        names
+            .chars()
+            .map(|name| line(&name.to_string()).line)
+            .collect::<Vec<_>>()
+            .concat()
+    };
+    if members.is_empty() {
+        return assert_eq!(body, texts("abcd"));
+    }
+    let mut rest = body.as_slice();
+    for member in members {
+        let mut decoder = GzDecoder::new(rest);
+        let mut text = Vec::new();
+        decoder.read_to_end(&mut text).unwrap();
+        assert_eq!(text, texts(member));
+        rest = decoder.into_inner();
+    }
+    assert_eq!(rest, b"");
     const SYNC_FLUSH: [u8; 5] = [0, 0, 0, 0xff, 0xff];
     let flushes = body
         .windows(SYNC_FLUSH.len())
         .filter(|bytes| *bytes == SYNC_FLUSH);
-    assert!(!compressed || flushes.count() >= lines.len());
+    assert!(flushes.count() >= 4, "every line can be read at once");
 }

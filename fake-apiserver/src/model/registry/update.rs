@@ -62,7 +62,7 @@ impl Writer<'_> {
         config: &Value,
         force: bool,
     ) -> Result<(u16, Bytes), Status> {
-        let (kind, version) = (&self.kind, self.model.version);
+        let kind = &self.kind;
         if subresource == Some(Subresource::Scale) {
             self.needs_namespace()?;
             return self.apply_scale(name, config, force);
@@ -72,7 +72,7 @@ impl Writer<'_> {
             if let Some(definition) = Definition::of(kind) {
                 definition.receive(&mut object);
             }
-            let conformed = types::conform(kind, &object, version).map_err(Status::unexplained)?;
+            let conformed = types::conform(kind, &object).map_err(Status::unexplained)?;
             Ok(conformed.unwrap_or(object))
         };
         match self.find(name) {
@@ -291,7 +291,7 @@ impl Writer<'_> {
             sent => go_text::parse_uint(sent).map_err(|error| Status::unreadable_version(&error))?,
         };
         if version == 0 && !kind.unconditional_update {
-            return Err(Status::version_required(kind, name, self.model.version));
+            return Err(Status::version_required(kind, name));
         }
         if version != 0 && version != current.revision {
             return Err(Status::conflict(kind, name, MODIFIED));

@@ -235,7 +235,7 @@ impl Writer<'_> {
             return Ok(object);
         }
         self.name_namespace(&mut object);
-        let conformed = types::conform(part, &object, self.model.version);
+        let conformed = types::conform(part, &object);
         let mut object = conformed.map_err(Status::unexplained)?.unwrap_or(object);
         let attributes = Attributes {
             object: None,
@@ -468,8 +468,7 @@ impl Writer<'_> {
             definition.receive(&mut object);
         }
         self.filled(&mut object);
-        let conformed =
-            types::conform(&kind, &object, self.model.version).map_err(|why| Status::internal_error(&why))?;
+        let conformed = types::conform(&kind, &object).map_err(|why| Status::internal_error(&why))?;
         let mut object = conformed.unwrap_or(object);
         // Webhooks cannot change who owns which field.
         ownership::copy(&before, &mut object);

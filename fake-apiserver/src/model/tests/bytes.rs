@@ -69,7 +69,7 @@ fn an_empty_list_has_items() {
 
 #[test]
 fn a_page_has_token_and_count_after_its_revision() {
-    let page = World::fixture(Version::V1_36).page(&format!("{CM}?limit=2"));
+    let page = World::fixture(Version::NEWEST).page(&format!("{CM}?limit=2"));
     let body = page.encode();
     let token = page.continue_token.clone().unwrap();
     let head = format!(
@@ -85,7 +85,7 @@ fn a_page_as_json_is_the_page_as_bytes(
     #[values("", "?limit=1")] query: &str,
     #[values(Representation::Full, Representation::Metadata(MetaVersion::V1))] form: Representation,
 ) {
-    let mut page = World::fixture(Version::V1_36).page(&format!("{path}{query}"));
+    let mut page = World::fixture(Version::NEWEST).page(&format!("{path}{query}"));
     page.form = form;
     let mut json = encode_json(&page.to_json());
     json.push(b'\n');
@@ -182,7 +182,7 @@ fn a_bookmark_is_a_zero_value_with_a_revision(
     #[case] end: bool,
     #[case] object: &str,
 ) {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     let collection = Collection {
         kind: world.model.catalog().find(group, plural).unwrap().clone(),
         namespace: None,
@@ -196,36 +196,9 @@ fn a_bookmark_is_a_zero_value_with_a_revision(
     );
 }
 
-#[rstest]
-#[case::built_in(
-    "",
-    "deployments",
-    r#"{"resourceVersion":"9","creationTimestamp":null,"annotations":{"k8s.io/initial-events-end":"true"}}"#
-)]
-#[case::custom(
-    "probe.example.com",
-    "widgets",
-    r#"{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"9"}"#
-)]
-fn a_zero_time_is_null_before_1_34(#[case] group: &str, #[case] plural: &str, #[case] metadata: &str) {
-    let world = World::fixture(Version::V1_33);
-    let group = if plural == "deployments" { "apps" } else { group };
-    let collection = Collection {
-        kind: world.model.catalog().find(group, plural).unwrap().clone(),
-        namespace: None,
-    };
-    let frame = world
-        .model
-        .bookmark_frame(&collection, "9", Some("true"), Representation::Full);
-    let line = text(&frame.line);
-    assert!(line.contains(&format!("\"metadata\":{metadata}")), "{line}");
-    let in_template = r#""template":{"metadata":{"creationTimestamp":null},"#;
-    assert_eq!(line.contains(in_template), plural == "deployments", "{line}");
-}
-
 #[test]
 fn every_kind_s_bookmark_is_json_of_that_kind() {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     for kind in world.model.catalog().kinds() {
         let collection = Collection {
             kind: kind.clone(),
@@ -260,7 +233,7 @@ fn an_error_event_contains_its_status() {
 
 #[test]
 fn each_version_is_encoded_once() {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     let object = world.model.object(&cm("cm-1")).unwrap();
     assert_eq!(
         object.encoded(Representation::Full).as_ptr(),
@@ -288,10 +261,6 @@ fn each_version_is_encoded_once() {
 )]
 #[case::token_that_cannot_be_offered(Status::expired_continue(None), r#""message":"The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.","reason":"Expired","code":410}"#)]
 #[case::too_large(Status::too_large(999_999_999, 1234, 1), r#""message":"Timeout: Too large resource version: 999999999, current: 1234","reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1},"code":504}"#)]
-#[case::future(
-    Status::future_revision(),
-    r#""message":"etcdserver: mvcc: required revision is a future revision","code":500}"#
-)]
 fn a_refusal_is_a_status_byte_for_byte(#[case] status: Status, #[case] expected: &str) {
     let head = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","#;
     assert_eq!(text(&status.to_bytes()), format!("{head}{expected}\n"));
@@ -325,7 +294,7 @@ fn a_long_list_is_the_same_in_chunks(
     form: Representation,
     #[values(CM, WD)] target: &str,
 ) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let (group, plural) = if target == CM {
         ("", "configmaps")
     } else {

@@ -8,7 +8,7 @@ const ALL: &str = "/api/v1/componentstatuses";
 
 #[test]
 fn component_statuses_have_no_version() {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     assert_eq!(
         text(
@@ -35,7 +35,7 @@ fn component_statuses_have_no_version() {
 #[case::a_token("?continue=abc")]
 #[case::a_version("?resourceVersion=5&resourceVersionMatch=Exact")]
 fn all_are_listed(#[case] query: &str) {
-    let page = World::fixture(Version::V1_36).page(&format!("{ALL}{query}"));
+    let page = World::fixture(Version::NEWEST).page(&format!("{ALL}{query}"));
     let names: Vec<&str> = page.items.iter().map(|item| item.name()).collect();
     assert_eq!(names, ["controller-manager", "etcd-0", "scheduler"]);
     assert_eq!(page.continue_token, None);
@@ -66,7 +66,7 @@ fn nothing_else_is_possible(
     #[case] status: u16,
     #[case] message: &str,
 ) {
-    let refused = World::fixture(Version::V1_36)
+    let refused = World::fixture(Version::NEWEST)
         .write(method, &format!("{ALL}{rest}"), "{}")
         .unwrap_err();
     let body: Value = serde_json::from_slice(&refused.body).unwrap();
@@ -78,7 +78,7 @@ fn nothing_else_is_possible(
 
 #[test]
 fn unknown_components_are_404() {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     assert_eq!(
         world.get("/api/v1/componentstatuses/nope", Duration::ZERO),
         "404 componentstatus \"nope\" not found"

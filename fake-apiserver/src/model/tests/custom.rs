@@ -62,7 +62,7 @@ impl World {
 }
 
 pub(super) fn defined() -> World {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     // The writes of the definition: itself, its APIServices, its names, established.
     assert_eq!(
         world.outcome("POST", CRDS, &definition(&sized()).to_string()),
@@ -73,7 +73,7 @@ pub(super) fn defined() -> World {
 
 #[test]
 fn a_definition_is_served_once_it_is_established() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     assert!(world.parse(GADGETS).is_err());
     let done = world
         .write("POST", CRDS, &definition(&sized()).to_string())
@@ -359,7 +359,7 @@ fn deleting_a_definition_deletes_its_objects() {
 
 #[test]
 fn events_are_the_same_in_both_their_groups() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let event = r#"{"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","namespace":"probe"},"message":"m","reason":"R"}"#;
     world.shown("POST", "/api/v1/namespaces/probe/events", event);
     let path = "/apis/events.k8s.io/v1/namespaces/probe/events";

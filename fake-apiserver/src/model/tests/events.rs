@@ -7,7 +7,7 @@ use super::*;
 
 #[test]
 fn every_write_is_shown_once_and_a_delete_under_its_own_revision() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.put("cm-9", "1", None);
     world.put("cm-9", "2", None);
@@ -36,7 +36,7 @@ fn a_selector_turns_modifications_into_additions_and_deletions(
     #[case] after: Option<&str>,
     #[case] expected: &[&str],
 ) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     world.put("cm-9", "1", before);
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1010&labelSelector=app%3Dx"
@@ -47,7 +47,7 @@ fn a_selector_turns_modifications_into_additions_and_deletions(
 
 #[test]
 fn a_deselected_object_is_deleted_with_its_last_selected_state() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&labelSelector=app%3Dx"
     ));
@@ -64,7 +64,7 @@ fn a_deselected_object_is_deleted_with_its_last_selected_state() {
 
 #[test]
 fn a_watch_is_limited_to_its_namespace_and_name() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut named = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&fieldSelector=metadata.name%3Dcm-1"
     ));
@@ -79,7 +79,7 @@ fn a_watch_is_limited_to_its_namespace_and_name() {
 
 #[test]
 fn removing_the_last_finalizer_deletes_a_marked_object() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let object = |finalizers: Value| json!({ "metadata": { "finalizers": finalizers } });
     world.apply("", "configmaps", Some("probe"), "held", object(json!(["f"])));
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1010"));
@@ -108,7 +108,7 @@ fn removing_the_last_finalizer_deletes_a_marked_object() {
 #[case::no_time_for_one("timeoutSeconds=2", &[])]
 #[case::not_asked_for("timeoutSeconds=150&allowWatchBookmarks=0", &[])]
 fn bookmarks_come_periodically_and_before_the_deadline(#[case] options: &str, #[case] expected: &[u64]) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&{options}&allowWatchBookmarks=1"
     ));
@@ -134,7 +134,7 @@ fn bookmarks_come_periodically_and_before_the_deadline(#[case] options: &str, #[
 
 #[test]
 fn an_idle_store_sends_no_bookmark() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&allowWatchBookmarks=1"
     ));
@@ -146,7 +146,7 @@ fn an_idle_store_sends_no_bookmark() {
 
 #[test]
 fn a_resource_without_watch_cache_has_no_bookmarks_but_the_end_marker() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!("{EVENTS}?watch=1&allowWatchBookmarks=1"));
     assert_eq!(world.drain(&mut watch), ["BOOKMARK 1009 end"]);
     world.put("cm-9", "1", None);
@@ -160,7 +160,7 @@ fn a_resource_without_watch_cache_has_no_bookmarks_but_the_end_marker() {
 #[case::absent_is_the_server_s_choice("", 2000)]
 #[case::timeout_means_nothing("timeout=1s", 2000)]
 fn a_watch_ends_cleanly_at_its_deadline(#[case] options: &str, #[case] deadline: u64) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009&{options}"));
     let deadline = Duration::from_secs(deadline);
     assert_eq!(
@@ -176,7 +176,7 @@ fn a_watch_ends_cleanly_at_its_deadline(#[case] options: &str, #[case] deadline:
 
 #[test]
 fn a_watch_that_falls_too_far_behind_is_ended() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut slow = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     let mut patient = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     for n in 0..5_000 {

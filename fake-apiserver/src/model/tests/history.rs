@@ -66,7 +66,7 @@ fn an_open_watch_continues_after_eviction() {
 
 #[test]
 fn compaction_drops_history_of_lists_and_watches() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut open = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.put("cm-1", "2", None);
     world.model.storage_mut().compact();
@@ -100,7 +100,7 @@ fn compaction_drops_history_of_lists_and_watches() {
 
 #[test]
 fn a_relist_ends_open_watches_of_its_resource_only() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     let mut other = world.watch(&format!("{WD}?watch=1&resourceVersion=1009"));
     world.put("cm-1", "2", None);
@@ -120,7 +120,7 @@ fn a_relist_ends_open_watches_of_its_resource_only() {
 
 #[test]
 fn consistent_reads_bypass_a_frozen_cache() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!(
         "{CM}?watch=1&resourceVersion=1009&allowWatchBookmarks=1"
     ));
@@ -166,7 +166,7 @@ fn consistent_reads_bypass_a_frozen_cache() {
 
 #[test]
 fn a_lagging_cache_shows_writes_after_the_lag() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     let any = format!("{CM}?fieldSelector=metadata.name%3Dcm-5&resourceVersion=0");
     let newest = format!("{CM}?fieldSelector=metadata.name%3Dcm-5");
@@ -207,7 +207,7 @@ fn a_lagging_cache_shows_writes_after_the_lag() {
 
 #[test]
 fn a_lag_applies_to_one_replica_and_to_later_resources() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     world.model.open_secondary();
     let lag = WatchCacheOp::Lag(seconds(1.0));
     world
@@ -235,7 +235,7 @@ fn a_lag_applies_to_one_replica_and_to_later_resources() {
 
 #[test]
 fn a_cache_thawed_after_compaction_relists() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.turn(WatchCacheOp::Freeze);
     world.put("cm-1", "2", None);
@@ -255,7 +255,7 @@ fn a_cache_thawed_after_compaction_relists() {
 
 #[test]
 fn a_frozen_cleared_cache_stays_at_its_relist() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     world.turn(WatchCacheOp::Freeze);
     world.delete("cm-1");
     world.turn(WatchCacheOp::Clear);
@@ -268,7 +268,7 @@ fn a_frozen_cleared_cache_stays_at_its_relist() {
 
 #[test]
 fn a_restored_store_continues_from_its_revision_and_every_watch_ends() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1009"));
     world.put("cm-6", "lost", None);
     world.delete("cm-1");
@@ -302,7 +302,7 @@ fn a_restored_store_continues_from_its_revision_and_every_watch_ends() {
 
 #[test]
 fn a_store_is_restored_only_to_available_revisions() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     assert_eq!(
         world.model.storage_mut().restore(1010),
         Err(RestoreError::Future {

@@ -14,7 +14,7 @@ fn again(world: &mut World) -> Vec<String> {
 
 #[test]
 fn a_reset_writes_only_changed_objects() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let first = world.object(&format!("{CM}/cm-2"));
     world.model.mark_initial_state();
     world.put("cm-1", "2", None);
@@ -55,7 +55,7 @@ fn a_reset_writes_only_changed_objects() {
 
 #[test]
 fn a_reset_ignores_finalizers() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     world.model.mark_initial_state();
     let held = json!({ "metadata": { "finalizers": ["x.example.com/held"] } });
     world.apply("", "configmaps", Some("probe"), "held", held);
@@ -65,7 +65,7 @@ fn a_reset_ignores_finalizers() {
 
 #[test]
 fn definitions_are_reset_with_their_objects() {
-    let mut without = World::fixture(Version::V1_36);
+    let mut without = World::fixture(Version::NEWEST);
     without.model.mark_initial_state();
     let mut world = defined();
     world.outcome("POST", GADGETS, &gadget("g", json!({ "size": 1 })));

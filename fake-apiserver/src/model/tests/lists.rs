@@ -52,7 +52,7 @@ fn moved_on(version: Version) -> World {
 #[case::one_name_ignores_the_limit("fieldSelector=metadata.name%3Dcm-2&limit=1", "1011: probe/cm-2")]
 #[case::no_such_name("fieldSelector=metadata.name%3Dzzz", "1011: ")]
 fn a_list_answers_from_the_state_its_options_ask_for(
-    #[values(Version::V1_33, Version::V1_34, Version::V1_36)] version: Version,
+    #[values(Version::OLDEST, Version::NEWEST)] version: Version,
     #[case] query: &str,
     #[case] expected: &str,
 ) {
@@ -73,15 +73,15 @@ fn a_list_answers_from_the_state_its_options_ask_for(
 #[case::a_cluster_scoped_kind("/api/v1/namespaces", "1009: probe probe-b")]
 #[case::a_custom_resource(WD, "1009: probe/wd-1")]
 fn a_list_shows_its_collection_in_key_order(#[case] path: &str, #[case] expected: &str) {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     assert_eq!(world.list(path), expected.replace("FIVE", FIVE));
 }
 
 /// `at 3 s` is the response after the watch cache's timeout.
 #[rstest]
-#[case::not_older(Version::V1_36, CM, "resourceVersion=2000", "wait 3s", TOO_LARGE)]
+#[case::not_older(Version::NEWEST, CM, "resourceVersion=2000", "wait 3s", TOO_LARGE)]
 #[case::not_older_explicit(
-    Version::V1_36,
+    Version::NEWEST,
     CM,
     "resourceVersion=2000&resourceVersionMatch=NotOlderThan&limit=1",
     "wait 3s",
@@ -95,16 +95,7 @@ fn a_list_shows_its_collection_in_key_order(#[case] path: &str, #[case] expected
     "wait 3s",
     TOO_LARGE
 )]
-#[case::not_older_1_33(Version::V1_33, CM, "resourceVersion=2000", "wait 3s", TOO_LARGE)]
-#[case::exact_1_33(
-    Version::V1_33,
-    CM,
-    "resourceVersion=2000&resourceVersionMatch=Exact",
-    RAW_ETCD,
-    RAW_ETCD
-)]
-#[case::legacy_exact_1_33(Version::V1_33, CM, "resourceVersion=2000&limit=1", RAW_ETCD, RAW_ETCD)]
-#[case::not_older_without_cache(Version::V1_36, EVENTS, "resourceVersion=2000", TOO_LARGE, TOO_LARGE)]
+#[case::not_older_without_cache(Version::NEWEST, EVENTS, "resourceVersion=2000", TOO_LARGE, TOO_LARGE)]
 fn a_list_of_the_future_waits_for_it(
     #[case] version: Version,
     #[case] path: &str,
@@ -120,13 +111,12 @@ fn a_list_of_the_future_waits_for_it(
 }
 
 const TOO_LARGE: &str = "504 Timeout: Too large resource version: 2000, current: 1009";
-const RAW_ETCD: &str = "500 etcdserver: mvcc: required revision is a future revision";
 
 #[rstest]
 #[case::cache_says_when_to_retry(CM, 1)]
 #[case::etcd_does_not(EVENTS, 0)]
 fn a_future_revision_has_a_retry_delay(#[case] path: &str, #[case] retry_after: u32) {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     let request = world.list_request(&format!("{path}?resourceVersion=2000"));
     let ListOutcome::Refused(status) = world.model.list(seconds(3.0), Duration::ZERO, &request) else {
         panic!("not refused");
@@ -146,7 +136,7 @@ fn a_future_revision_has_a_retry_delay(#[case] path: &str, #[case] retry_after: 
 
 #[test]
 fn a_waiting_list_returns_when_the_revision_is_written() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let target = format!("{CM}?resourceVersion=1010");
     assert_eq!(world.list(&target), "wait 3s");
     world.put("cm-0", "1", None);
@@ -157,10 +147,9 @@ fn a_waiting_list_returns_when_the_revision_is_written() {
 }
 
 #[rstest]
-#[case::namespaced_from_cache(Version::V1_36, CM, "/cm-2\0")]
-#[case::all_namespaces_from_cache(Version::V1_36, ALL_CM, "/probe/cm-1\0")]
+#[case::namespaced_from_cache(Version::NEWEST, CM, "/cm-2\0")]
+#[case::all_namespaces_from_cache(Version::NEWEST, ALL_CM, "/probe/cm-1\0")]
 #[case::cluster_scoped_from_cache(Version::V1_34, "/api/v1/namespaces", "")]
-#[case::first_page_of_1_33(Version::V1_33, CM, "/cm-2\0")]
 fn a_token_names_the_revision_and_the_last_key(
     #[case] version: Version,
     #[case] path: &str,
@@ -180,7 +169,7 @@ fn a_token_names_the_revision_and_the_last_key(
 
 #[rstest]
 fn all_pages_show_the_first_one_s_revision(
-    #[values(Version::V1_33, Version::V1_36)] version: Version,
+    #[values(Version::OLDEST, Version::NEWEST)] version: Version,
     #[values(
         "",
         "&resourceVersion=1009",
@@ -205,7 +194,7 @@ fn all_pages_show_the_first_one_s_revision(
 
 #[test]
 fn a_continued_list_at_version_0_ignores_the_limit() {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     let token = world.page(&format!("{CM}?limit=2")).continue_token.unwrap();
     let target = format!("{CM}?limit=1&resourceVersion=0&continue={token}");
     assert_eq!(world.list(&target), "1009: probe/cm-3 probe/cm-4 probe/cm-5");
@@ -213,7 +202,7 @@ fn a_continued_list_at_version_0_ignores_the_limit() {
 
 #[test]
 fn an_expired_token_is_rejected_with_an_inconsistent_one() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let first = world.page(&format!("{CM}?limit=2"));
     world.put("cm-2a", "new", None);
     world.delete("cm-5");
@@ -246,7 +235,7 @@ fn an_expired_token_is_rejected_with_an_inconsistent_one() {
 #[case::not_older("resourceVersion=1009", "1003 probe/cm-1")]
 #[case::the_future("resourceVersion=2000", "wait 3s")]
 fn a_get_reads_the_requested_state(#[case] query: &str, #[case] expected: &str) {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     assert_eq!(world.get(&format!("{CM}/cm-1?{query}"), Duration::ZERO), expected);
 }
 
@@ -255,5 +244,8 @@ fn a_get_reads_the_requested_state(#[case] query: &str, #[case] expected: &str) 
 #[case(&format!("{WD}/zzz"), "404 widgets.probe.example.com \"zzz\" not found")]
 #[case(&format!("{CM}/cm-1?resourceVersion=2000"), TOO_LARGE)]
 fn a_missing_object_is_404(#[case] target: &str, #[case] expected: &str) {
-    assert_eq!(World::fixture(Version::V1_36).get(target, seconds(3.0)), expected);
+    assert_eq!(
+        World::fixture(Version::NEWEST).get(target, seconds(3.0)),
+        expected
+    );
 }

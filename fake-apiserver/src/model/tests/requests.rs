@@ -26,7 +26,7 @@ impl World {
             headers,
             body: ::bytes::Bytes::copy_from_slice(body.as_bytes()),
         };
-        match parse(&request, self.model.catalog(), self.version)? {
+        match parse(&request, self.model.catalog(), true)? {
             Request::Write(write) => {
                 let done = self.model.write(self.now, write, 7);
                 done.map_err(|refused| refused.status.into())
@@ -196,13 +196,13 @@ fn a_write_is_done_or_refused(
     #[case] body: &str,
     #[case] expected: &str,
 ) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     assert_eq!(world.outcome(method, target, body), expected);
 }
 
 #[test]
 fn generated_names_are_unique() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let body = r#"{"metadata":{"generateName":"g-"}}"#;
     let first = world.shown("POST", CM, body);
     // The same seed generates the same name, which exists now.
@@ -216,7 +216,7 @@ fn generated_names_are_unique() {
 
 #[test]
 fn enforced_namespaces_must_exist() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     world.model.enforce_namespaces();
     let body = r#"{"metadata":{"name":"x"}}"#;
     assert_eq!(
@@ -228,7 +228,7 @@ fn enforced_namespaces_must_exist() {
 
 #[test]
 fn a_bound_pod_has_a_grace_period() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let pod = r#"{"metadata":{"name":"p"},"spec":{"nodeName":"n","terminationGracePeriodSeconds":10,"containers":[{"name":"c","image":"i"}]},"status":{"phase":"Running"}}"#;
     let path = format!("{POD}/p");
     assert_eq!(
@@ -258,7 +258,7 @@ fn a_bound_pod_has_a_grace_period() {
 
 #[test]
 fn a_namespace_is_deleted_when_it_is_finalized() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let path = format!("{NS}/gone");
     assert_eq!(
         world.outcome("POST", NS, r#"{"metadata":{"name":"gone"}}"#),
@@ -292,7 +292,7 @@ fn a_namespace_is_deleted_when_it_is_finalized() {
 
 #[test]
 fn foreground_deletion_sets_a_finalizer() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let path = format!("{CM}/cm-1");
     let outcome = world.shown("DELETE", &path, r#"{"propagationPolicy":"Foreground"}"#);
     assert_eq!(outcome["metadata"]["finalizers"], json!(["foregroundDeletion"]));
@@ -308,7 +308,7 @@ fn foreground_deletion_sets_a_finalizer() {
 
 #[test]
 fn finalizers_cannot_be_added_to_a_marked_object() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let path = format!("{CM}/cm-1");
     world.shown("PATCH", &path, r#"{"metadata":{"finalizers":["a.b/c"]}}"#);
     world.shown("DELETE", &path, "");
@@ -325,7 +325,7 @@ fn finalizers_cannot_be_added_to_a_marked_object() {
 
 #[test]
 fn compaction_of_etcd_keeps_the_watch_cache() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     world.put("cm-1", "2", None);
     world.model.storage_mut().compact_store();
     assert_eq!(world.model.oldest_watchable("", "configmaps"), Some(1000));

@@ -7,7 +7,7 @@ use super::*;
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/probe/deployments";
 
 fn deployed() -> World {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let body = json!({
         "metadata": { "name": "d" },
         "spec": {
@@ -132,7 +132,7 @@ fn kubectl_takes_over_what_it_applied_before(
     #[case] manager: &str,
     #[case] refused: Option<&str>,
 ) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let deployment = |image: &str| {
         json!({
             "apiVersion": "apps/v1",

@@ -16,67 +16,65 @@ const INITIAL: &str =
 
 /// `5` stands for the five objects.
 #[rstest]
-#[case::unset(Version::V1_36, "watch=1", &["5"])]
-#[case::unset_with_bookmarks(Version::V1_36, "watch=1&allowWatchBookmarks=1", &["5", "BOOKMARK 1009 end"])]
+#[case::unset(Version::NEWEST, "watch=1", &["5"])]
+#[case::unset_with_bookmarks(Version::NEWEST, "watch=1&allowWatchBookmarks=1", &["5", "BOOKMARK 1009 end"])]
 #[case::any_with_bookmarks(
     Version::V1_34,
     "watch=1&resourceVersion=0&allowWatchBookmarks=1",
     &["5", "BOOKMARK 1009 end"]
 )]
-#[case::unset_1_33(Version::V1_33, "watch=1&allowWatchBookmarks=1", &["5"])]
-#[case::any_1_33(Version::V1_33, "watch=1&resourceVersion=0&allowWatchBookmarks=1", &["5"])]
-#[case::streaming(Version::V1_36, INITIAL, &["5", "BOOKMARK 1009 end"])]
+#[case::streaming(Version::NEWEST, INITIAL, &["5", "BOOKMARK 1009 end"])]
 #[case::streaming_without_bookmarks(
-    Version::V1_36,
+    Version::NEWEST,
     "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
     &["5"]
 )]
-#[case::streaming_from_any(Version::V1_36, &format!("{INITIAL}&resourceVersion=0"), &["5", "BOOKMARK 1009 end"])]
+#[case::streaming_from_any(Version::NEWEST, &format!("{INITIAL}&resourceVersion=0"), &["5", "BOOKMARK 1009 end"])]
 #[case::streaming_from_a_revision(
-    Version::V1_36,
+    Version::NEWEST,
     &format!("{INITIAL}&resourceVersion=1004"),
     &["5", "BOOKMARK 1009 end"]
 )]
 #[case::streaming_is_never_too_old(
-    Version::V1_36,
+    Version::NEWEST,
     &format!("{INITIAL}&resourceVersion=1"),
     &["5", "BOOKMARK 1009 end"]
 )]
 #[case::streaming_selected(
-    Version::V1_36,
+    Version::NEWEST,
     &format!("{INITIAL}&labelSelector=app=nope"),
     &["BOOKMARK 1009 end"]
 )]
 #[case::declined(
-    Version::V1_36,
+    Version::NEWEST,
     "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1",
     &[]
 )]
 #[case::declined_from_any(
-    Version::V1_36,
+    Version::NEWEST,
     "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0",
     &[]
 )]
 #[case::declined_from_a_revision(
-    Version::V1_36,
+    Version::NEWEST,
     "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=1006",
     &["ADDED probe/cm-5@1007"]
 )]
 #[case::from_a_revision(
-    Version::V1_36,
+    Version::NEWEST,
     "watch=1&resourceVersion=1005",
     &["ADDED probe/cm-4@1006", "ADDED probe/cm-5@1007"]
 )]
-#[case::from_the_newest(Version::V1_36, "watch=1&resourceVersion=1009", &[])]
-#[case::from_the_list_of_the_cache(Version::V1_36, "watch=1&resourceVersion=1000", &["5"])]
+#[case::from_the_newest(Version::NEWEST, "watch=1&resourceVersion=1009", &[])]
+#[case::from_the_list_of_the_cache(Version::NEWEST, "watch=1&resourceVersion=1000", &["5"])]
 #[case::too_old(
-    Version::V1_36,
+    Version::NEWEST,
     "watch=1&resourceVersion=999",
     &["ERROR 410 too old resource version: 999 (1000)", "end"]
 )]
-#[case::limit_and_continue_mean_nothing(Version::V1_36, "watch=1&limit=1&continue=x&resourceVersion=1002", &["5"])]
-#[case::from_the_future(Version::V1_36, "watch=1&resourceVersion=2000", &[])]
-#[case::over_before_it_began(Version::V1_36, "watch=1&timeoutSeconds=-1", &["end"])]
+#[case::limit_and_continue_mean_nothing(Version::NEWEST, "watch=1&limit=1&continue=x&resourceVersion=1002", &["5"])]
+#[case::from_the_future(Version::NEWEST, "watch=1&resourceVersion=2000", &[])]
+#[case::over_before_it_began(Version::NEWEST, "watch=1&timeoutSeconds=-1", &["end"])]
 fn a_watch_begins_as_its_options_say(
     #[case] version: Version,
     #[case] query: &str,
@@ -93,7 +91,7 @@ fn a_watch_begins_as_its_options_say(
 
 #[test]
 fn initial_events_of_all_namespaces_come_in_key_order() {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     let said = world.drain(&mut world.watch(&format!("{ALL_CM}?watch=1")));
     assert_eq!(said[0], "ADDED probe-b/cm-1@1008");
     assert_eq!(said[1..], FIVE);
@@ -101,14 +99,14 @@ fn initial_events_of_all_namespaces_come_in_key_order() {
 
 #[test]
 fn a_watch_path_names_one_object() {
-    let world = World::fixture(Version::V1_36);
+    let world = World::fixture(Version::NEWEST);
     let target = "/api/v1/watch/namespaces/probe/configmaps/cm-2";
     assert_eq!(world.drain(&mut world.watch(target)), ["ADDED probe/cm-2@1004"]);
 }
 
 #[test]
 fn a_streaming_list_at_a_future_revision_times_out_in_the_stream() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut in_time = world.watch(&format!(
         "{CM}?{INITIAL}&resourceVersion=1010&labelSelector=app=y"
     ));
@@ -137,7 +135,7 @@ fn a_streaming_list_at_a_future_revision_times_out_in_the_stream() {
 
 #[test]
 fn events_up_to_the_requested_revision_are_not_sent() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion=1011"));
     for data in ["a", "b", "c"] {
         world.put("cm-1", data, Some("x"));
@@ -147,7 +145,7 @@ fn events_up_to_the_requested_revision_are_not_sent() {
 
 #[test]
 fn a_resource_without_watch_cache_is_watched_from_etcd() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let event = |world: &mut World, name: &str| {
         world
             .apply("", "events", Some("probe"), name, json!({ "reason": "r" }))

@@ -8,7 +8,7 @@ const PODS: &str = "/api/v1/namespaces/probe/pods";
 
 /// Returns a world with an invalid pod, stored by a script.
 fn with_impossible_pod() -> World {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let pod = json!({ "metadata": { "labels": { "a b": "x" } }, "spec": {} });
     world.apply("", "pods", Some("probe"), "p", pod);
     world
@@ -32,7 +32,7 @@ fn errors_of_the_old_object_are_ignored(#[case] method: &str, #[case] body: &str
 
 #[test]
 fn subresources_of_a_pod_change_immutable_fields() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let pod = r#"{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}}}]}}"#;
     assert_eq!(world.outcome("POST", PODS, pod), "201 1");
     let at = |part: &str| format!("{PODS}/p{part}");
@@ -66,7 +66,7 @@ fn subresources_of_a_pod_change_immutable_fields() {
 #[case("LoadBalancer", "NodePort")]
 #[case("ClusterIP", "LoadBalancer")]
 fn a_changed_service_type_clears_fields_of_the_old_type(#[case] before: &str, #[case] after: &str) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let services = "/api/v1/namespaces/probe/services";
     let service =
         json!({ "metadata": { "name": "s" }, "spec": { "type": before, "ports": [{ "port": 80 }] } });
@@ -84,7 +84,7 @@ fn a_changed_service_type_clears_fields_of_the_old_type(#[case] before: &str, #[
 
 #[test]
 fn a_service_keeps_its_cluster_ip() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let services = "/api/v1/namespaces/probe/services";
     let service = r#"{"metadata":{"name":"s"},"spec":{"clusterIP":"10.96.0.99","ports":[{"port":80}]}}"#;
     assert_eq!(world.outcome("POST", services, service), "201 1");
@@ -108,7 +108,7 @@ fn a_service_keeps_its_cluster_ip() {
 #[case::asked_by_a_load_balancer(json!({ "type": "LoadBalancer", "externalTrafficPolicy": "Local" }), "healthCheckNodePort", true)]
 #[case::not_asked(json!({ "type": "LoadBalancer" }), "healthCheckNodePort", false)]
 fn services_have_defaults(#[case] mut spec: Value, #[case] field: &str, #[case] said: bool) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     spec["ports"] = json!([{ "port": 80 }]);
     let service = json!({ "metadata": { "name": "s" }, "spec": spec });
     let shown = world.shown("POST", "/api/v1/namespaces/probe/services", &service.to_string());
@@ -117,7 +117,7 @@ fn services_have_defaults(#[case] mut spec: Value, #[case] field: &str, #[case] 
 
 #[test]
 fn services_with_equal_addresses_can_be_updated() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let spec = json!({ "type": "NodePort", "clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"],
                        "ports": [{ "port": 80, "nodePort": 30_080 }] });
     for name in ["a", "b"] {

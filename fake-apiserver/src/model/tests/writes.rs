@@ -7,7 +7,7 @@ use super::*;
 
 #[test]
 fn the_server_sets_identity_and_times() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     world.now = seconds(86_400.0 * 59.0 + 3_661.5);
     let forged = json!({ "apiVersion": "v2", "kind": "Other", "metadata": {
         "name": "other", "namespace": "other", "uid": "u", "resourceVersion": "7", "generation": 9,
@@ -28,7 +28,7 @@ fn the_server_sets_identity_and_times() {
 
 #[test]
 fn a_write_without_changes_is_not_stored() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let before = world.model.object(&cm("cm-1")).unwrap();
     world.now = seconds(100.0);
     let written = world.put("cm-1", "1", Some("x"));
@@ -42,7 +42,7 @@ fn a_write_without_changes_is_not_stored() {
 
 #[test]
 fn an_update_keeps_uid_and_creation_and_names_the_version_before() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let before = world.model.object(&cm("cm-1")).unwrap();
     world.now = seconds(100.0);
     let written = world.put("cm-1", "2", None);
@@ -64,14 +64,14 @@ fn an_update_keeps_uid_and_creation_and_names_the_version_before() {
 #[case::its_status(json!({ "spec": { "a": 1 }, "status": { "s": 1 } }), 1)]
 #[case::its_spec(json!({ "spec": { "a": 2 } }), 2)]
 fn generation_counts_changes_of_the_spec(#[case] object: Value, #[case] generation: u64) {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let written = world.apply("probe.example.com", "widgets", Some("probe"), "wd-1", object);
     assert_eq!(written.stored.json()["metadata"]["generation"], generation);
 }
 
 #[test]
 fn a_delete_has_a_revision_and_the_last_object() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let written = world.delete("cm-1");
     assert_eq!((written.op, written.revision), (Some(WriteOp::Delete), 1010));
     assert_eq!(written.stored.json()["metadata"]["resourceVersion"], "1010");
@@ -84,7 +84,7 @@ fn a_delete_has_a_revision_and_the_last_object() {
 
 #[test]
 fn missing_objects_cannot_be_deleted_or_relabelled() {
-    let mut world = World::fixture(Version::V1_36);
+    let mut world = World::fixture(Version::NEWEST);
     let refused = "404 configmaps \"zzz\" not found";
     assert_eq!(
         refusal(&world.model.delete(world.now, &cm("zzz")).unwrap_err()),

@@ -5,6 +5,8 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use fake_apiserver::scenario::Version;
+
 use crate::oracle;
 
 /// A running server.
@@ -33,7 +35,7 @@ impl Target {
                 "--enable-aggregator-routing",
             ];
             let running =
-                oracle::Running::begin_with(oracle::NEWEST, &flags).map_err(|why| why.to_string())?;
+                oracle::Running::begin_with(Version::NEWEST, &flags).map_err(|why| why.to_string())?;
             let kubeconfig = running.kubeconfig().map_err(|why| why.to_string())?;
             return Ok(Self {
                 kubeconfig,

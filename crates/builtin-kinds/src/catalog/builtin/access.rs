@@ -2,6 +2,7 @@
 
 use std::borrow::Cow::Borrowed;
 
+use apimachinery::Version;
 use apimachinery::kind::{ApiResource, NameRule, Names::Literal, Review, SelectableFields, UnknownField};
 
 use super::{CORE, field, part};
@@ -141,6 +142,45 @@ pub(super) static ROWS: &[ApiResource] = &[
         selectable: SelectableFields::Literal(&[field("spec.signerName", "/spec/signerName")]),
         unknown_field: UnknownField::NotSupported,
         names: NameRule::PathSegment,
+        first_status: Some("{}"),
+        ..CORE
+    },
+    ApiResource {
+        group: Borrowed("certificates.k8s.io"),
+        plural: Borrowed("clustertrustbundles"),
+        singular: Borrowed("clustertrustbundle"),
+        kind: Borrowed("ClusterTrustBundle"),
+        list_kind: Borrowed("ClusterTrustBundleList"),
+        since: Version::V1_37,
+        stored_as: Some(("v1beta1", None)),
+        namespaced: false,
+        fields: &["spec"],
+        zero: r#","spec":{"trustBundle":""}"#,
+        selectable: SelectableFields::Literal(&[field("spec.signerName", "/spec/signerName")]),
+        unknown_field: UnknownField::NotSupported,
+        unconditional_update: false,
+        ..CORE
+    },
+    ApiResource {
+        group: Borrowed("certificates.k8s.io"),
+        plural: Borrowed("podcertificaterequests"),
+        singular: Borrowed("podcertificaterequest"),
+        kind: Borrowed("PodCertificateRequest"),
+        list_kind: Borrowed("PodCertificateRequestList"),
+        since: Version::V1_37,
+        stored_as: Some(("v1beta1", None)),
+        status: true,
+        zero: concat!(
+            r#","spec":{"signerName":"","podName":"","podUID":"","serviceAccountName":"","serviceAccountUID":"","#,
+            r#""nodeName":"","nodeUID":"","stubPKCS10Request":null},"status":{}"#
+        ),
+        selectable: SelectableFields::Literal(&[
+            field("spec.nodeName", "/spec/nodeName"),
+            field("spec.podName", "/spec/podName"),
+            field("spec.signerName", "/spec/signerName"),
+        ]),
+        unknown_field: UnknownField::NotSupported,
+        unconditional_update: false,
         first_status: Some("{}"),
         ..CORE
     },

@@ -229,7 +229,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("PodTemplateList"),
         generation: true,
         fields: &["template"],
-        zero: r#","template":{"metadata":{0},"spec":{"containers":null}}"#,
+        zero: r#","template":{"metadata":{},"spec":{"containers":null}}"#,
         deletion_shows_object: true,
         ..CORE
     },

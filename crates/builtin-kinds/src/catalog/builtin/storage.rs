@@ -7,6 +7,21 @@ use apimachinery::kind::{ApiResource, Names::Literal, SelectableFields, UnknownF
 
 use super::{CORE, field};
 
+/// CSINode.
+const NODE: ApiResource = ApiResource {
+    group: Borrowed("storage.k8s.io"),
+    plural: Borrowed("csinodes"),
+    singular: Borrowed("csinode"),
+    kind: Borrowed("CSINode"),
+    list_kind: Borrowed("CSINodeList"),
+    namespaced: false,
+    fields: &["spec"],
+    zero: r#","spec":{"drivers":null}"#,
+    deletion_shows_object: true,
+    unconditional_update: false,
+    ..CORE
+};
+
 pub(super) static ROWS: &[ApiResource] = &[
     ApiResource {
         group: Borrowed("storage.k8s.io"),
@@ -22,17 +37,16 @@ pub(super) static ROWS: &[ApiResource] = &[
         ..CORE
     },
     ApiResource {
-        group: Borrowed("storage.k8s.io"),
-        plural: Borrowed("csinodes"),
-        singular: Borrowed("csinode"),
-        kind: Borrowed("CSINode"),
-        list_kind: Borrowed("CSINodeList"),
-        namespaced: false,
-        fields: &["spec"],
-        zero: r#","spec":{"drivers":null}"#,
-        deletion_shows_object: true,
-        unconditional_update: false,
-        ..CORE
+        until: Some(Version::V1_37),
+        ..NODE
+    },
+    ApiResource {
+        since: Version::V1_37,
+        status: true,
+        fields: CORE.fields,
+        zero: r#","spec":{"drivers":null},"status":{}"#,
+        first_status: Some("{}"),
+        ..NODE
     },
     ApiResource {
         group: Borrowed("storage.k8s.io"),
@@ -117,6 +131,22 @@ pub(super) static ROWS: &[ApiResource] = &[
     },
     ApiResource {
         group: Borrowed("resource.k8s.io"),
+        plural: Borrowed("devicetaintrules"),
+        singular: Borrowed("devicetaintrule"),
+        kind: Borrowed("DeviceTaintRule"),
+        list_kind: Borrowed("DeviceTaintRuleList"),
+        since: Version::V1_37,
+        stored_as: Some(("v1beta2", None)),
+        namespaced: false,
+        status: true,
+        generation: true,
+        zero: r#","spec":{"taint":{"key":"","effect":""}},"status":{}"#,
+        unconditional_update: false,
+        first_status: Some("{}"),
+        ..CORE
+    },
+    ApiResource {
+        group: Borrowed("resource.k8s.io"),
         plural: Borrowed("resourceclaims"),
         singular: Borrowed("resourceclaim"),
         kind: Borrowed("ResourceClaim"),
@@ -138,7 +168,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         since: Version::V1_34,
         stored_as: Some(("v1beta2", Some(Version::V1_35))),
         fields: &["spec"],
-        zero: r#","spec":{"metadata":{0},"spec":{"devices":{"requests":null}}}"#,
+        zero: r#","spec":{"metadata":{},"spec":{"devices":{"requests":null}}}"#,
         deletion_shows_object: true,
         ..CORE
     },
@@ -160,6 +190,21 @@ pub(super) static ROWS: &[ApiResource] = &[
         ]),
         unknown_field: UnknownField::NotSupportedForType,
         deletion_shows_object: true,
+        ..CORE
+    },
+    ApiResource {
+        group: Borrowed("storagemigration.k8s.io"),
+        plural: Borrowed("storageversionmigrations"),
+        singular: Borrowed("storageversionmigration"),
+        kind: Borrowed("StorageVersionMigration"),
+        list_kind: Borrowed("StorageVersionMigrationList"),
+        since: Version::V1_37,
+        stored_as: Some(("v1beta1", None)),
+        namespaced: false,
+        status: true,
+        zero: r#","spec":{"resource":{"group":"","resource":""}},"status":{}"#,
+        unconditional_update: false,
+        first_status: Some("{}"),
         ..CORE
     },
 ];

@@ -2,9 +2,48 @@
 
 use std::borrow::Cow::Borrowed;
 
+use apimachinery::Version;
 use apimachinery::kind::{ApiResource, NameRule, Names::Literal, SelectableFields, UnknownField};
 
 use super::{CORE, REPLICAS, count};
+
+/// HorizontalPodAutoscaler of autoscaling/v2.
+const AUTOSCALER: ApiResource = ApiResource {
+    group: Borrowed("autoscaling"),
+    version: Borrowed("v2"),
+    plural: Borrowed("horizontalpodautoscalers"),
+    singular: Borrowed("horizontalpodautoscaler"),
+    kind: Borrowed("HorizontalPodAutoscaler"),
+    list_kind: Borrowed("HorizontalPodAutoscalerList"),
+    short_names: Literal(&["hpa"]),
+    categories: Literal(&["all"]),
+    status: true,
+    zero: concat!(
+        r#","spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0},"#,
+        r#""status":{"desiredReplicas":0,"currentMetrics":null}"#,
+    ),
+    first_status: Some(r#"{"desiredReplicas":0,"currentMetrics":null}"#),
+    ..CORE
+};
+
+/// HorizontalPodAutoscaler of autoscaling/v1.
+const AUTOSCALER_V1: ApiResource = ApiResource {
+    group: Borrowed("autoscaling"),
+    plural: Borrowed("horizontalpodautoscalers"),
+    singular: Borrowed("horizontalpodautoscaler"),
+    kind: Borrowed("HorizontalPodAutoscaler"),
+    list_kind: Borrowed("HorizontalPodAutoscalerList"),
+    short_names: Literal(&["hpa"]),
+    categories: Literal(&["all"]),
+    shows: Some((Borrowed("autoscaling"), Borrowed("v2"))),
+    status: true,
+    zero: concat!(
+        r#","spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0},"#,
+        r#""status":{"currentReplicas":0,"desiredReplicas":0}"#,
+    ),
+    first_status: Some(r#"{"currentReplicas":0,"desiredReplicas":0}"#),
+    ..CORE
+};
 
 pub(super) static ROWS: &[ApiResource] = &[
     ApiResource {
@@ -28,7 +67,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         status: true,
         generation: true,
         zero: concat!(
-            r#","spec":{"selector":null,"template":{"metadata":{0},"spec":{"containers":null}},"#,
+            r#","spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"#,
             r#""updateStrategy":{}},"status":{"currentNumberScheduled":0,"numberMisscheduled":0,"#,
             r#""desiredNumberScheduled":0,"numberReady":0}"#,
         ),
@@ -51,7 +90,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         scale: Some(REPLICAS),
         generation: true,
         zero: concat!(
-            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{0},"#,
+            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"#,
             r#""spec":{"containers":null}},"strategy":{}},"status":{}"#,
         ),
         first_status: Some("{}"),
@@ -69,7 +108,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         scale: Some(REPLICAS),
         generation: true,
         zero: concat!(
-            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{0},"#,
+            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"#,
             r#""spec":{"containers":null}}},"status":{"replicas":0}"#,
         ),
         first_status: Some(r#"{"replicas":0}"#),
@@ -87,7 +126,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         scale: Some(REPLICAS),
         generation: true,
         zero: concat!(
-            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{0},"#,
+            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"#,
             r#""spec":{"containers":null}},"serviceName":"","updateStrategy":{}},"#,
             r#""status":{"replicas":0,"availableReplicas":0}"#,
         ),
@@ -106,8 +145,8 @@ pub(super) static ROWS: &[ApiResource] = &[
         status: true,
         generation: true,
         zero: concat!(
-            r#","spec":{"schedule":"","jobTemplate":{"metadata":{0},"#,
-            r#""spec":{"template":{"metadata":{0},"spec":{"containers":null}}}}},"status":{}"#,
+            r#","spec":{"schedule":"","jobTemplate":{"metadata":{},"#,
+            r#""spec":{"template":{"metadata":{},"spec":{"containers":null}}}}},"status":{}"#,
         ),
         names: NameRule::Short,
         first_status: Some("{}"),
@@ -123,45 +162,29 @@ pub(super) static ROWS: &[ApiResource] = &[
         status: true,
         generation: true,
         orphans: true,
-        zero: r#","spec":{"template":{"metadata":{0},"spec":{"containers":null}}},"status":{}"#,
+        zero: r#","spec":{"template":{"metadata":{},"spec":{"containers":null}}},"status":{}"#,
         selectable: SelectableFields::Literal(&[count("status.successful", "/status/succeeded")]),
         unknown_field: UnknownField::NotSupportedForKind,
         first_status: Some("{}"),
         ..CORE
     },
     ApiResource {
-        group: Borrowed("autoscaling"),
-        version: Borrowed("v2"),
-        plural: Borrowed("horizontalpodautoscalers"),
-        singular: Borrowed("horizontalpodautoscaler"),
-        kind: Borrowed("HorizontalPodAutoscaler"),
-        list_kind: Borrowed("HorizontalPodAutoscalerList"),
-        short_names: Literal(&["hpa"]),
-        categories: Literal(&["all"]),
-        status: true,
-        zero: concat!(
-            r#","spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0},"#,
-            r#""status":{"desiredReplicas":0,"currentMetrics":null}"#,
-        ),
-        first_status: Some(r#"{"desiredReplicas":0,"currentMetrics":null}"#),
-        ..CORE
+        until: Some(Version::V1_37),
+        ..AUTOSCALER
     },
     ApiResource {
-        group: Borrowed("autoscaling"),
-        plural: Borrowed("horizontalpodautoscalers"),
-        singular: Borrowed("horizontalpodautoscaler"),
-        kind: Borrowed("HorizontalPodAutoscaler"),
-        list_kind: Borrowed("HorizontalPodAutoscalerList"),
-        short_names: Literal(&["hpa"]),
-        categories: Literal(&["all"]),
-        shows: Some((Borrowed("autoscaling"), Borrowed("v2"))),
-        status: true,
-        zero: concat!(
-            r#","spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0},"#,
-            r#""status":{"currentReplicas":0,"desiredReplicas":0}"#,
-        ),
-        first_status: Some(r#"{"currentReplicas":0,"desiredReplicas":0}"#),
-        ..CORE
+        since: Version::V1_37,
+        generation: true,
+        ..AUTOSCALER
+    },
+    ApiResource {
+        until: Some(Version::V1_37),
+        ..AUTOSCALER_V1
+    },
+    ApiResource {
+        since: Version::V1_37,
+        generation: true,
+        ..AUTOSCALER_V1
     },
     ApiResource {
         group: Borrowed("policy"),

@@ -60,9 +60,9 @@ class FakeApiserverTest {
     }
 
     @Test
-    @WithFakeApiserver({"--kubernetes-version", "1.33"})
+    @WithFakeApiserver({"--kubernetes-version", "1.34"})
     void argumentsReachTheServer(FakeApiserver server) {
-        assertEquals("1.33", server.control().state().kubernetes());
+        assertEquals("1.34", server.control().state().kubernetes());
     }
 
     @Test
