@@ -1,9 +1,22 @@
 //! The scenarios that are part of this program.
 
+use std::path::Path;
 use std::time::Duration;
+
+use fake_apiserver::scenario::{self, LoadErrors, Scenario};
 
 /// Id and text of every scenario of this version, and the milliseconds that our watcher needs for it in virtual time.
 pub(crate) const SCENARIOS: &[(&str, &str, u64)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
+
+/// Parses the text of the built-in scenario of this id. Its path is that of the file in the repository.
+///
+/// # Errors
+///
+/// The mistakes of the text; a test finds them first.
+pub(crate) fn parsed(id: &str, text: &str) -> Result<Scenario, LoadErrors> {
+    let path = Path::new("scenarios").join(format!("{id}.yaml"));
+    scenario::parse(id, &path, text)
+}
 
 /// Time that our watcher needs for the scenario of this id by its own delays; zero: unknown.
 pub(crate) fn reference(id: &str) -> Duration {

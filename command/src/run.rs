@@ -2,6 +2,7 @@
 
 mod aim;
 mod child;
+mod choice;
 mod report;
 mod restart;
 mod retarget;
@@ -23,9 +24,7 @@ use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::net::Edge;
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
-use fake_apiserver::scenario::{
-    self, InitialList, LoadErrors, Scenario, SharedScenario, Style, Version, Warning,
-};
+use fake_apiserver::scenario::{self, InitialList, Scenario, SharedScenario, Style, Version, Warning};
 use fake_apiserver::server::{Limits, Server};
 use futures::{StreamExt as _, stream};
 use judge::effect::Effects;
@@ -36,6 +35,7 @@ use tokio::time::{Instant, timeout};
 
 use self::aim::Aim;
 use self::child::{Child, Launch};
+use self::choice::Loaded;
 use self::restart::{Backoff, Restart, RestartPolicy};
 use self::retarget::Retarget;
 use self::weigh::{certain, cut_words, judged, proofs, proven, weighed};
@@ -82,14 +82,14 @@ const AFTERWARDS: Duration = Duration::from_secs(5);
 /// scenario, by default ConfigMaps in namespace default, until it receives SIGTERM. Only requests are judged; judging the
 /// client's cache requires an adapter.
 ///
-/// Example: fake-apiserver run scenarios/gone/ -- ./my-controller
+/// Example: fake-apiserver run gone/ -- ./my-controller
 #[derive(Debug, Args)]
 #[command(
     after_help = EXIT_CODES
 )]
 pub(crate) struct Run {
-    /// Scenario files or folders.
-    #[arg(required = true, value_name = "SCENARIO|DIR")]
+    /// Scenarios: files, folders, or ids of built-in ones and their beginnings, e.g. gone/ [default: all built-in ones].
+    #[arg(value_name = "SCENARIO|DIR|ID")]
     scenarios: Vec<PathBuf>,
     /// Command to test, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -153,6 +153,9 @@ pub(crate) struct Run {
     /// Override the Kubernetes minor version: 1.34, 1.35, 1.36 or 1.37.
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<Version>,
+    /// Run only scenarios with this tag, e.g. minor: what a client meets in a new Kubernetes minor (repeatable).
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
     /// Which scenarios of folders to run.
     #[arg(long, value_enum, default_value_t = Profile::Quick)]
     profile: Profile,
@@ -251,7 +254,7 @@ impl Played {
 ///
 /// A scenario is invalid or failed, or nothing could be played.
 pub(crate) fn run(run: Run) -> Result<(), Failure> {
-    let (scenarios, mistaken) = load(&run.scenarios);
+    let (scenarios, mistaken) = choice::load(&run.scenarios, &run.tag)?;
     for errors in &mistaken {
         output::log_raw(&errors.render(Style::for_stderr()));
     }
@@ -722,27 +725,4 @@ fn cut_short(scenario: &Scenario, waiting: Option<(usize, String)>, limit: Durat
         waited_ms: limit.as_millis() as u64,
         waiting_for,
     }
-}
-
-/// A scenario to play.
-struct Loaded {
-    scenario: SharedScenario,
-    /// Whether its own file was named, instead of a folder that contains it.
-    named: bool,
-}
-
-/// Returns the scenarios of files and folders, in order, and the mistakes of invalid files.
-fn load(paths: &[PathBuf]) -> (Vec<Loaded>, Vec<LoadErrors>) {
-    let (files, mut mistaken) = scenario::find(paths);
-    let mut scenarios = Vec::new();
-    for file in files {
-        match file.load() {
-            Ok(scenario) => scenarios.push(Loaded {
-                scenario: Arc::new(scenario),
-                named: file.named,
-            }),
-            Err(errors) => mistaken.push(errors),
-        }
-    }
-    (scenarios, mistaken)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use conformance::adapter::tested::Client;
 use fake_apiserver::scenario::{self, Scenario, Style};
 
 use super::{Conformance, Profile};
-use crate::built_in::{SCENARIOS as BUILT_IN, reference};
+use crate::built_in::{self, SCENARIOS as BUILT_IN, reference};
 use crate::{Failure, output};
 
 /// The selected scenarios.
@@ -36,8 +35,12 @@ impl Selected {
             .shard
             .map(|shard| format!(" in shard {}/{}", shard.part, shard.of));
         format!(
-            "no scenario begins with {}{}; groups: {}",
+            "no scenario begins with {}{}{}; groups: {}",
             arguments.prefixes.join(" or "),
+            match arguments.tag.as_slice() {
+                [] => String::new(),
+                tags => format!(" and has the tag {}", tags.join(" or ")),
+            },
             shard.unwrap_or_default(),
             groups.join(", ")
         )
@@ -59,9 +62,12 @@ pub(super) fn select(arguments: &Conformance) -> Result<Selected, Failure> {
     let prefixes = &arguments.prefixes;
     let chosen =
         |id: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| id.starts_with(prefix.as_str()));
+    let tags = &arguments.tag;
+    let has_tag = |scenario: &Scenario| tags.is_empty() || scenario.tags.iter().any(|tag| tags.contains(tag));
     let tests = all
         .into_iter()
         .filter(|test| chosen(&test.scenario.id))
+        .filter(|test| has_tag(&test.scenario))
         .filter(|test| arguments.shard.is_none_or(|shard| shard.has(&test.scenario.id)))
         .collect();
     Ok(Selected { tests, known })
@@ -71,9 +77,7 @@ fn built_in() -> Result<Vec<Test>, Failure> {
     BUILT_IN
         .iter()
         .map(|(id, text, reference_ms)| {
-            let path = Path::new("scenarios").join(format!("{id}.yaml"));
-            let scenario = scenario::parse(id, &path, text);
-            scenario
+            built_in::parsed(id, text)
                 .map(|scenario| Test {
                     scenario: Arc::new(scenario),
                     reference: Duration::from_millis(*reference_ms),

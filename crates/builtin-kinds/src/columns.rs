@@ -152,9 +152,10 @@ impl Columns {
         }
     }
 
-    /// Returns whether the kind has the default columns, name and creation time only.
-    pub fn is_plain(&self) -> bool {
-        matches!(self.cells, Cells::Known(cells) if std::ptr::eq(cells, rules::FALLBACK))
+    /// Returns whether the rows of an empty list are null: with the default columns, and of definitions.
+    pub fn has_null_rows(&self) -> bool {
+        let printers = [rules::FALLBACK, rules::DEFINITION];
+        matches!(self.cells, Cells::Known(cells) if printers.iter().any(|known| std::ptr::eq(cells, *known)))
     }
 
     /// Returns the column definitions, from left to right.

@@ -78,6 +78,8 @@ pub struct Scenario {
     pub covers: Vec<Covered>,
     /// Who is known to send what the script sends, if stricter than what the catalogue says of the requirements.
     pub provoked_by: Option<Provoker>,
+    /// Words by which scenarios of several groups are selected.
+    pub tags: Vec<String>,
     /// Sources: URLs or `owner/repo#number`.
     pub refs: Vec<String>,
     /// The collection that the client watches.
@@ -105,6 +107,7 @@ impl Scenario {
             why: String::new(),
             covers: Vec::new(),
             provoked_by: None,
+            tags: Vec::new(),
             refs: Vec::new(),
             target: Target {
                 group: String::new(),

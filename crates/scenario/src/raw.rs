@@ -40,6 +40,8 @@ pub(crate) struct File {
     /// Who is known to send what the script sends, where that is stricter than what the catalogue says of the requirements.
     /// What only an aggregated or old server sends counts as a SHOULD, and what nobody is known to send does not count.
     pub(crate) provoked_by: Option<At<Provoker>>,
+    /// Words by which scenarios of several groups are selected, e.g. `minor`: what a client meets in a new Kubernetes minor.
+    pub(crate) tags: Option<Vec<At<String>>>,
     /// Sources: URLs, or `owner/repo#number`.
     pub(crate) refs: Option<Vec<At<String>>>,
     /// The collection the client watches: a resource (`pods`, `widgets.probe.example.com`), or a map with its namespace.

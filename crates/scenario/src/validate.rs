@@ -53,6 +53,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     let why = v.prose(file.why.as_ref(), "why");
     let covers = v.covers(file.covers.as_ref());
     let refs = v.refs(file.refs.unwrap_or_default());
+    let tags = v.tags(file.tags.unwrap_or_default());
     v.definitions(file.objects.as_deref().unwrap_or_default());
     let (target, kind) = v.target(file.target);
     let server = file.server.map(|server| v.server(&server)).unwrap_or_default();
@@ -86,6 +87,7 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
         why,
         covers,
         provoked_by: file.provoked_by.map(|provoker| provoker.value),
+        tags,
         refs,
         target,
         server,
@@ -199,6 +201,23 @@ impl Validator<'_> {
                 .label("the second time")
                 .hint("leave one of them out"),
         );
+    }
+
+    fn tags(&mut self, tags: Vec<At<String>>) -> Vec<String> {
+        for tag in &tags {
+            if !is_kebab_case(&tag.value) {
+                self.problem(
+                    Problem::new(
+                        Code::BadForm,
+                        tag.span,
+                        format!("`{}` cannot be a tag", tag.value),
+                    )
+                    .label("not in kebab-case")
+                    .hint("lower-case words joined by `-`"),
+                );
+            }
+        }
+        tags.into_iter().map(|tag| tag.value).collect()
     }
 
     fn refs(&mut self, refs: Vec<At<String>>) -> Vec<String> {

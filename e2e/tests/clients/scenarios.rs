@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use e2e::toolchain;
+use rstest::rstest;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,7 +15,8 @@ const FOLDERS: [&str; 11] = [
 ];
 
 /// Settings that an informer has.
-const CONFIGURED: &str = "--assume-configured=mode,object,labels,fields,timeout,list_semantic,initial_list,page_size,bookmarks,gzip";
+const CONFIGURED: &str =
+    "--assume-configured=mode,object,labels,fields,timeout,list_semantic,initial_list,page_size,bookmarks";
 
 /// Minimum number of scenarios that pass: with fewer, nothing was judged.
 const PASSED_MIN: usize = 70;
@@ -102,4 +104,36 @@ fn client_go_passes_scenarios_moved_to_deployments() {
     );
     assert!(ids(&lines, "passed").len() >= 8, "{printed}");
     assert_eq!(ids(&lines, "failed"), BTreeSet::new(), "{printed}");
+}
+
+/// The command of docs/kubernetes-1.37.md fails a client that reads one gzip member, and passes it without compression.
+#[rstest]
+#[case::compressed("gzip", &["conn/a-watch-in-gzip-members-is-read-to-its-end"])]
+#[case::plain("identity", &[])]
+fn a_decoder_of_one_gzip_member_fails_on_1_37(#[case] encoding: &str, #[case] failed: &[&str]) {
+    let client = toolchain::repository().join("e2e/clients/one-member.py");
+    let ran = Command::new(toolchain::fake_apiserver())
+        .args([
+            "run",
+            "--kubernetes-version",
+            "1.37",
+            "--tag",
+            "minor",
+            "--jobs",
+            "8",
+        ])
+        .args(["--format", "json", "--", "python3"])
+        .arg(client)
+        .arg(encoding)
+        .output()
+        .expect("it was just built");
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    let lines: Vec<Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    let found = ids(&lines, "failed");
+    assert!(failed.iter().all(|id| found.contains(id)), "{printed}");
+    assert_eq!(found.is_empty(), failed.is_empty(), "{printed}");
+    assert!(!ids(&lines, "passed").is_empty(), "{printed}");
 }

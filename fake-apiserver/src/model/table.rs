@@ -53,7 +53,7 @@ pub(super) fn page(page: &Page, table: TableOptions, metadata: &Map<String, Valu
         }
         printer.stored(item, page.form, &mut out);
     }
-    if page.items.is_empty() && printer.columns.is_plain() {
+    if page.items.is_empty() && printer.columns.has_null_rows() {
         // In Go nothing was appended to the nil slice.
         out.truncate(out.len() - 1);
         out.extend_from_slice(b"null}");

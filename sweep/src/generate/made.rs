@@ -71,6 +71,7 @@ impl Draft {
                 at: place(4),
             }],
             provoked_by: None,
+            tags: Vec::new(),
             refs: Vec::new(),
             server: ServerSettings {
                 rejected_streams_count: self.client.streaming,

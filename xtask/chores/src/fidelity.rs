@@ -86,7 +86,12 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         Some(What::Record {
             kubernetes_version,
             only,
-        }) => runtime.block_on(record(*kubernetes_version, only)),
+        }) => runtime
+            .block_on(record(*kubernetes_version, only))
+            .map(|failures| match failures {
+                0 => ExitCode::SUCCESS,
+                _ => ExitCode::from(USAGE),
+            }),
         Some(What::Kubectl { only }) => kubectl(only),
         Some(What::Random {
             seeds,
@@ -180,10 +185,22 @@ fn json(outcomes: &[Outcome]) -> String {
     format!("{}\n", serde_json::Value::Object(versions))
 }
 
-async fn record(version: Version, only: &[String]) -> Result<ExitCode, Error> {
+/// Records every probe of a version.
+///
+/// # Errors
+/// A probe cannot be recorded.
+pub(crate) fn record_all(version: Version) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|why| Error::caller(format!("no runtime: {why}")))?;
+    match runtime.block_on(record(version, &[]))? {
+        0 => Ok(()),
+        failures => Err(Error::server(format!("{failures} probes cannot be recorded"))),
+    }
+}
+
+/// Returns how many probes cannot be recorded.
+async fn record(version: Version, only: &[String]) -> Result<u32, Error> {
     let files = Files::below(&root());
-    let oracle = oracle::Running::begin(version)?;
-    let mut server = ::fidelity::Server::Remote(Box::new(oracle.connect()?));
     let folder = files.recordings(version.name());
     std::fs::create_dir_all(&folder).map_err(|why| Error::caller(format!("{}: {why}", folder.display())))?;
     let mut failures = 0_u32;
@@ -193,6 +210,9 @@ async fn record(version: Version, only: &[String]) -> Result<ExitCode, Error> {
             continue;
         }
         let file = folder.join(format!("{}.txt", probe.id));
+        // A new server each, so that no probe sees what another left.
+        let oracle = oracle::Running::begin(version)?;
+        let mut server = ::fidelity::Server::Remote(Box::new(oracle.connect()?));
         let transcript = match ::fidelity::transcript(&probe, &mut server).await {
             Ok(text) => {
                 std::fs::write(&file, text)
@@ -206,11 +226,7 @@ async fn record(version: Version, only: &[String]) -> Result<ExitCode, Error> {
         };
         let _closed_pipe = writeln!(std::io::stdout(), "{transcript}");
     }
-    Ok(if failures > 0 {
-        ExitCode::from(USAGE)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(failures)
 }
 
 fn kubectl(only: &[String]) -> Result<ExitCode, Error> {

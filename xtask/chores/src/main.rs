@@ -23,6 +23,7 @@ mod edition;
 mod fidelity;
 mod fuzz;
 mod instructions;
+mod new_minor;
 mod openapi;
 mod oracle;
 #[path = "../../../command/src/reference.rs"]

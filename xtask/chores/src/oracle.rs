@@ -39,6 +39,13 @@ pub(crate) enum What {
     Bootstrap,
     /// Renew crates/builtin-kinds/data/columns.json from the recordings.
     Columns,
+    /// Build and record a new minor, renew what is generated from it, and list what differs from the last one.
+    ///
+    /// docs/new-minor.md describes what comes before and after.
+    New {
+        /// Release, e.g. 1.38.0.
+        release: String,
+    },
 }
 
 /// Address and credentials of a running oracle.
@@ -61,6 +68,7 @@ pub(crate) fn run(what: &What) -> ExitCode {
         What::Schemas => crate::openapi::renew(),
         What::Bootstrap => crate::bootstrap::renew(),
         What::Columns => crate::columns::renew(),
+        What::New { release } => crate::new_minor::add(release),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,6 +10,18 @@ use super::{cluster, extension, network, pods, selectors, workloads};
 /// Cells of a kind without a printer.
 pub(super) const FALLBACK: &[Cell] = &[Name, CreatedAt];
 
+/// Cells of a definition; its printer, too, has no rows for an empty list.
+pub(super) const DEFINITION: &[Cell] = &[
+    Name,
+    Text("/spec/scope"),
+    Computed(extension::served_versions),
+    CreatedAt,
+    Text("/spec/group"),
+    Text("/spec/names/kind"),
+    Computed(extension::short_names),
+    Computed(extension::is_established),
+];
+
 const NAME_AND_AGE: &[Cell] = &[Name, Age];
 
 const EVENT: &[Cell] = &[
@@ -489,20 +501,7 @@ pub(super) const RULES: &[(&str, &str, &[Cell])] = &[
         "validatingwebhookconfigurations",
         &[Name, Count(&["/webhooks"]), Age],
     ),
-    (
-        "apiextensions.k8s.io",
-        "customresourcedefinitions",
-        &[
-            Name,
-            Text("/spec/scope"),
-            Computed(extension::served_versions),
-            CreatedAt,
-            Text("/spec/group"),
-            Text("/spec/names/kind"),
-            Computed(extension::short_names),
-            Computed(extension::is_established),
-        ],
-    ),
+    ("apiextensions.k8s.io", "customresourcedefinitions", DEFINITION),
     (
         "scheduling.k8s.io",
         "priorityclasses",

@@ -30,6 +30,7 @@ pub fn scenario() -> Scenario {
         why: "Checks need something to check".to_owned(),
         covers: Vec::new(),
         provoked_by: None,
+        tags: Vec::new(),
         refs: Vec::new(),
         target: Target {
             group: String::new(),

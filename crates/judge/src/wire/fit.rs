@@ -97,8 +97,9 @@ pub fn grants(scenario: &Scenario) -> Duration {
     Duration::from_millis(steps.sum::<u64>() + scenario.expect.within_ms.unwrap_or_default())
 }
 
-/// Keys of `client:` in a scenario.
-pub const SETTINGS: [&str; 18] = [
+/// Keys of `client:` in a scenario that a client must be configured with. `gzip` is none: for a client that accepts no gzip nothing
+/// is compressed.
+pub const SETTINGS: [&str; 17] = [
     "contract",
     "resource_version",
     "mode",
@@ -116,7 +117,6 @@ pub const SETTINGS: [&str; 18] = [
     "backoff",
     "consumer_delay",
     "consumer_delay_event",
-    "gzip",
 ];
 
 /// Returns the keys of `client:` in which the scenario differs from the default.
@@ -301,9 +301,6 @@ fn required_settings(scenario: &Scenario) -> Vec<String> {
     }
     if let Some(nth) = client.consumer_delay_event {
         settings.push(format!("`consumer_delay_event: {nth}`"));
-    }
-    if client.gzip != default.gzip {
-        settings.push("`gzip: true`".to_owned());
     }
     settings
 }
