@@ -129,6 +129,7 @@ fn scenario(consumer_delay_ms: u64) -> SharedScenario {
         why: String::new(),
         covers: Vec::new(),
         provoked_by: None,
+        tags: Vec::new(),
         refs: Vec::new(),
         target: Target {
             group: String::new(),

@@ -151,6 +151,7 @@ fn scenario(mode: ClientMode, group: &str, plural: &str, kind: &str) -> SharedSc
         why: String::new(),
         covers: Vec::new(),
         provoked_by: None,
+        tags: Vec::new(),
         refs: Vec::new(),
         target: Target {
             group: group.to_owned(),

@@ -54,6 +54,7 @@ fn scenario(client: ClientSettings, steps: Vec<Step>) -> SharedScenario {
         why: String::new(),
         covers: Vec::new(),
         provoked_by: None,
+        tags: Vec::new(),
         refs: Vec::new(),
         target: Target {
             group: String::new(),

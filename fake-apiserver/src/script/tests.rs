@@ -21,6 +21,7 @@ fn script(steps: Vec<Step>) -> Script {
         why: String::new(),
         covers: Vec::new(),
         provoked_by: None,
+        tags: Vec::new(),
         refs: Vec::new(),
         target: Target {
             group: String::new(),
