@@ -57,7 +57,9 @@ pub(crate) struct Conformance {
     /// Command that starts the adapter, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// Run only scenarios with this tag, e.g. minor: what a client meets in a new Kubernetes minor (repeatable).
+    /// Run only scenarios with this tag (repeatable), e.g. minor.
+    ///
+    /// `minor`: what a client meets in a new Kubernetes minor.
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Scenario files or folders to use in place of the built-in ones.

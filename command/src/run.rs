@@ -88,7 +88,9 @@ const AFTERWARDS: Duration = Duration::from_secs(5);
     after_help = EXIT_CODES
 )]
 pub(crate) struct Run {
-    /// Scenarios: files, folders, or ids of built-in ones and their beginnings, e.g. gone/ [default: all built-in ones].
+    /// Scenario files, folders, or ids, e.g. gone/ [default: all built-in ones].
+    ///
+    /// A name that is no file or folder is the id of a built-in scenario, or the beginning of several.
     #[arg(value_name = "SCENARIO|DIR|ID")]
     scenarios: Vec<PathBuf>,
     /// Command to test, with its arguments.
@@ -153,7 +155,9 @@ pub(crate) struct Run {
     /// Override the Kubernetes minor version: 1.34, 1.35, 1.36 or 1.37.
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<Version>,
-    /// Run only scenarios with this tag, e.g. minor: what a client meets in a new Kubernetes minor (repeatable).
+    /// Run only scenarios with this tag (repeatable), e.g. minor.
+    ///
+    /// `minor`: what a client meets in a new Kubernetes minor.
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Which scenarios of folders to run.

@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(of(&["--emulated-version=1.35"], Some("1.34")), Ok(Version::V1_35));
         assert_eq!(
             of(&["--emulated-version=other=1.2,kube=1.36"], None),
-            Ok(Version::NEWEST)
+            Ok(Version::V1_36)
         );
         assert!(of(&["--emulated-version=1.20"], None).is_err());
     }

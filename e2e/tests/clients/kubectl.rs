@@ -387,7 +387,7 @@ fn discovery_and_explanations() {
     let explained = kubectl.ok(&["explain", "pod.spec.containers.image"]);
     assert!(explained.contains("Container image name"), "{explained}");
     let version = kubectl.ok(&["version", "-o", "json"]);
-    assert_eq!(value(&version)["serverVersion"]["minor"], "36");
+    assert_eq!(value(&version)["serverVersion"]["minor"], "37");
     assert_eq!(kubectl.ok(&["get", "--raw", "/readyz"]), "ok");
     kubectl.ok(&["cluster-info"]);
 }

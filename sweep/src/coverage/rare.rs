@@ -43,7 +43,7 @@ const RARE: [Rare; 26] = [
     fault(Profile::Honest, "truncate no_close_notify", "paging", 832),
     fault(Profile::Honest, "truncate no_close_notify", "probing", 77_140),
     fault(Profile::Honest, "truncate goaway", "initial watch", 209_660),
-    fault(Profile::Honest, "truncate goaway", "paging", 3_610),
+    fault(Profile::Honest, "truncate goaway", "paging", 899_533),
     fault(Profile::Honest, "truncate goaway", "probing", 45_248),
     fault(Profile::Honest, "end no_close_notify", "initial watch", 7_344),
     fault(Profile::Honest, "end no_close_notify", "paging", 8_503),

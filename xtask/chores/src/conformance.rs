@@ -4,6 +4,7 @@
 
 mod behaviour;
 mod bugs;
+mod outdated;
 mod page;
 mod pool;
 mod progress;
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// Measure only what the clients ask first and how they wait, for the page's table of behaviour.
     #[arg(long, conflicts_with_all = ["check", "page", "from"])]
     behaviour: bool,
+    /// List libraries of the adapters and test programs that have a newer release; run nothing.
+    #[arg(long, conflicts_with_all = ["client", "check", "page", "behaviour"])]
+    outdated: bool,
     /// Take the output of earlier runs, NAME.jsonl in this folder, instead of running the clients.
     #[arg(long, value_name = "FOLDER", conflicts_with = "page")]
     from: Option<PathBuf>,
@@ -55,6 +59,12 @@ pub(crate) struct Arguments {
 
 /// Exit code 0: done, or nothing differs; 1: a result differs or has no reason; 2: something is missing or broken.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    if arguments.outdated {
+        for line in outdated::outdated(&clients::root()) {
+            let _closed_pipe = writeln!(io::stdout(), "{line}");
+        }
+        return ExitCode::SUCCESS;
+    }
     match conformance(arguments) {
         Ok(wrong) if wrong.is_empty() => ExitCode::SUCCESS,
         Ok(wrong) => {
