@@ -96,7 +96,7 @@ fn differences() -> Result<(), Error> {
         .map(|name| name.trim_end_matches(".txt"))
         .collect();
     say(&format!(
-        "{} of {} recordings differ from those of {before}, some only by chance (docs/new-minor.md says what to do next):",
+        "{} of {} recordings differ from those of {before}, some only by chance (docs/new-minor.md has the next steps):",
         differ.len(),
         names.len()
     ));

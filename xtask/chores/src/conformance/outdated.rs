@@ -75,6 +75,8 @@ impl Tool {
             }
             Self::Pip => {
                 let python: PathBuf = root.join("target/adapters/python/environment/bin/python");
+                // Absolute, because it runs in another folder; its link must not be followed.
+                let python = std::path::absolute(&python).map_err(|why| why.to_string())?;
                 if !python.exists() {
                     return Err("the adapters for Python are not built".to_owned());
                 }
@@ -95,7 +97,8 @@ impl Tool {
                 let behind = packages
                     .iter()
                     .map(|of| (text(of, "name"), text(of, "version"), text(of, "latest_version")));
-                Ok(behind.collect())
+                let is_tool = |name: &str| ["pip", "setuptools"].contains(&name);
+                Ok(behind.filter(|(name, ..)| !is_tool(name)).collect())
             }
             Self::Cargo => {
                 let mut cargo = Command::new("cargo");
