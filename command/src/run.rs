@@ -29,7 +29,9 @@ use fake_apiserver::server::{Limits, Server};
 use futures::{StreamExt as _, stream};
 use judge::effect::Effects;
 use judge::verdict::Verdict;
-use judge::wire::{Loops, Needs, SETTINGS, configured, grants, is_set, is_shown_by_requests, needs, takes};
+use judge::wire::{
+    Loops, Needs, SETTINGS, grants, is_set, is_shown_by_requests, needed_settings, needs, takes,
+};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
@@ -414,7 +416,7 @@ fn unset(run: &Run, scenario: &Scenario) -> Vec<&'static str> {
             .iter()
             .any(|given| given == ALL || given == key)
     };
-    let settings = configured(scenario).into_iter();
+    let settings = needed_settings(scenario).into_iter();
     settings.filter(|key| !assumed(key)).collect()
 }
 

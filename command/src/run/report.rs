@@ -8,7 +8,7 @@ use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::LoadErrors;
 use fake_apiserver::scenario::catalogue::{self, Level};
 use judge::verdict::Contradiction;
-use judge::wire::{Needs, SETTINGS, configured};
+use judge::wire::{Needs, SETTINGS, needed_settings};
 use owo_colors::OwoColorize as _;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
@@ -266,7 +266,7 @@ fn settings_needed(played: &[Played], run: &Run) -> Vec<&'static str> {
     let needed: BTreeSet<&str> = played
         .iter()
         .filter(|one| matches!(one.result, Err(Skipped::Needs(Needs::Told(_)))))
-        .flat_map(|one| configured(&one.scenario))
+        .flat_map(|one| needed_settings(&one.scenario))
         .collect();
     let is_given = |key: &str| run.assume_configured.iter().any(|given| given == key);
     let mut settings = SETTINGS.to_vec();

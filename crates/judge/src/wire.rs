@@ -48,7 +48,9 @@ use apimachinery::path::decoded_path;
 use asked::{Asked, Suspicion};
 pub use clients::Loops;
 use clients::{Clients, OTHERS};
-pub use fit::{Needs, SETTINGS, configured, grants, is_set, is_shown_by_requests, needs, takes};
+pub use fit::{
+    Needs, SETTINGS, configured, grants, is_set, is_shown_by_requests, needed_settings, needs, takes,
+};
 use ledger::{CLOSING, Ledger};
 use position::Position;
 use scenario::matching::Read;

@@ -71,7 +71,8 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
             index + 1
         )));
     }
-    let settings = required_settings(scenario);
+    let mut settings = required_settings(scenario);
+    settings.retain(|setting| setting != ACCEPTS_GZIP);
     (!settings.is_empty()).then(|| Needs::Told(format!("a client configured with {}", settings.join(", "))))
 }
 
@@ -97,9 +98,11 @@ pub fn grants(scenario: &Scenario) -> Duration {
     Duration::from_millis(steps.sum::<u64>() + scenario.expect.within_ms.unwrap_or_default())
 }
 
-/// Keys of `client:` in a scenario that a client must be configured with. `gzip` is none: for a client that accepts no gzip nothing
-/// is compressed.
-pub const SETTINGS: [&str; 17] = [
+/// Setting of a client that accepts gzip.
+const ACCEPTS_GZIP: &str = "`gzip: true`";
+
+/// Keys of `client:` in a scenario.
+pub const SETTINGS: [&str; 18] = [
     "contract",
     "resource_version",
     "mode",
@@ -117,6 +120,7 @@ pub const SETTINGS: [&str; 17] = [
     "backoff",
     "consumer_delay",
     "consumer_delay_event",
+    "gzip",
 ];
 
 /// Returns the keys of `client:` in which the scenario differs from the default.
@@ -128,6 +132,14 @@ pub fn configured(scenario: &Scenario) -> Vec<&'static str> {
             .any(|setting| setting.trim_matches('`').split(':').next() == Some(key))
     };
     SETTINGS.into_iter().filter(|key| is_set(key)).collect()
+}
+
+/// Returns the keys of `client:` that a command must be configured with: all in which the scenario differs from the default but
+/// `gzip`, because nothing is compressed for a command that does not accept it.
+pub fn needed_settings(scenario: &Scenario) -> Vec<&'static str> {
+    let mut keys = configured(scenario);
+    keys.retain(|key| *key != "gzip");
+    keys
 }
 
 /// Settings whose value requests have.
@@ -301,6 +313,9 @@ fn required_settings(scenario: &Scenario) -> Vec<String> {
     }
     if let Some(nth) = client.consumer_delay_event {
         settings.push(format!("`consumer_delay_event: {nth}`"));
+    }
+    if client.gzip != default.gzip {
+        settings.push(ACCEPTS_GZIP.to_owned());
     }
     settings
 }
