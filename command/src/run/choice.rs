@@ -23,7 +23,7 @@ pub(super) struct Loaded {
 ///
 /// # Errors
 ///
-/// Nothing has such a tag.
+/// A name is neither a path nor the id of a built-in scenario, or nothing has such a tag.
 pub(super) fn load(names: &[PathBuf], tags: &[String]) -> Result<(Vec<Loaded>, Vec<LoadErrors>), Failure> {
     let mut scenarios = Vec::new();
     let mut mistaken = Vec::new();
@@ -39,6 +39,9 @@ pub(super) fn load(names: &[PathBuf], tags: &[String]) -> Result<(Vec<Loaded>, V
                 loaded(scenario, named)
             }));
             continue;
+        }
+        if !name.exists() && !is_path(name) {
+            return Err(unknown(&prefix));
         }
         let (files, errors) = scenario::find(std::slice::from_ref(name));
         mistaken.extend(errors);
@@ -69,6 +72,26 @@ pub(super) fn load(names: &[PathBuf], tags: &[String]) -> Result<(Vec<Loaded>, V
         )));
     }
     Ok((scenarios, mistaken))
+}
+
+/// Returns whether a name can only be meant as a path.
+fn is_path(name: &Path) -> bool {
+    let has_ending = name
+        .extension()
+        .is_some_and(|ending| ending == "yaml" || ending == "yml" || ending == "snap");
+    has_ending || name.is_absolute() || name.starts_with(".") || name.starts_with("..")
+}
+
+fn unknown(id: &str) -> Failure {
+    let groups: BTreeSet<&str> = built_in::SCENARIOS
+        .iter()
+        .filter_map(|(id, ..)| id.split('/').next())
+        .collect();
+    let groups: Vec<&str> = groups.into_iter().collect();
+    Failure::Usage(format!(
+        "`{id}` is no file or folder, and no built-in scenario begins with it; groups of built-in scenarios: {}",
+        groups.join(", ")
+    ))
 }
 
 fn loaded(scenario: Scenario, named: bool) -> Loaded {
@@ -109,6 +132,14 @@ mod tests {
     #[case::no_word("gon", 0)]
     fn names_stand_for_scenarios_of_this_program(#[case] name: &str, #[case] expected: usize) {
         assert_eq!(of_program(&id_of(Path::new(name))).count(), expected);
+    }
+
+    #[test]
+    fn unknown_names_differ_from_missing_files() {
+        let of = |name: &str| load(&[PathBuf::from(name)], &[]);
+        let unknown = of("gon").err().map(|why| why.to_string());
+        assert!(unknown.is_some_and(|why| why.contains("`gon`") && why.contains("gone")));
+        assert!(of("gon.yaml").is_ok_and(|(_, mistaken)| mistaken.len() == 1));
     }
 
     #[test]
