@@ -30,7 +30,7 @@ pub use goal::Limits;
 use rules::Rules;
 pub use rules::{RuleRefused, RuleView, Ruled};
 use run::Run;
-use scenario::SharedScenario;
+use scenario::{InitialList, ServerSettings, SharedScenario};
 use setting::setting;
 use trace::record::{ConnId, Record, RunEnd, Side, StreamId, What};
 use trace::report::Report;
@@ -60,7 +60,11 @@ impl Server {
 
     /// The same with other limits.
     pub fn with_limits(scenario: SharedScenario, seed: u64, limits: Limits) -> Self {
-        let api = ApiServer::new(scenario.server.clone(), &setting(&scenario), seed);
+        let settings = ServerSettings {
+            rejected_streams_count: scenario.client.initial_list == InitialList::StreamingList,
+            ..scenario.server.clone()
+        };
+        let api = ApiServer::new(settings, &setting(&scenario), seed);
         Self::over(api, scenario, limits)
     }
 

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fake_apiserver::scenario::Version;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use crate::error::Error;
 use crate::webhook::Webhook;
@@ -22,7 +21,7 @@ pub struct Probe {
     /// What it tests, in words.
     pub title: String,
     /// First minor version that it is recorded from.
-    #[serde(default = "oldest", deserialize_with = "version")]
+    #[serde(default = "oldest")]
     since: Version,
     #[serde(default)]
     pub(crate) fixture: Fixture,
@@ -40,12 +39,6 @@ pub struct Probe {
 
 fn oldest() -> Version {
     Version::OLDEST
-}
-
-fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
-    String::deserialize(deserializer)?
-        .parse()
-        .map_err(D::Error::custom)
 }
 
 impl Probe {

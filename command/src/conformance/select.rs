@@ -62,12 +62,10 @@ pub(super) fn select(arguments: &Conformance) -> Result<Selected, Failure> {
     let prefixes = &arguments.prefixes;
     let chosen =
         |id: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| id.starts_with(prefix.as_str()));
-    let tags = &arguments.tag;
-    let has_tag = |scenario: &Scenario| tags.is_empty() || scenario.tags.iter().any(|tag| tags.contains(tag));
     let tests = all
         .into_iter()
         .filter(|test| chosen(&test.scenario.id))
-        .filter(|test| has_tag(&test.scenario))
+        .filter(|test| test.scenario.has_tag(&arguments.tag))
         .filter(|test| arguments.shard.is_none_or(|shard| shard.has(&test.scenario.id)))
         .collect();
     Ok(Selected { tests, known })

@@ -31,17 +31,18 @@ pub(super) fn load(names: &[PathBuf], tags: &[String]) -> Result<(Vec<Loaded>, V
         scenarios.extend(of_program("").map(|scenario| loaded(scenario, false)));
     }
     for name in names {
-        let prefix = id_of(name);
-        let exact = |scenario: &Scenario| scenario.id == prefix;
-        if !name.exists() && of_program(&prefix).next().is_some() {
-            scenarios.extend(of_program(&prefix).map(|scenario| {
-                let named = exact(&scenario);
+        if !name.exists() {
+            let id = id_of(name);
+            let before = scenarios.len();
+            scenarios.extend(of_program(&id).map(|scenario| {
+                let named = scenario.id == id;
                 loaded(scenario, named)
             }));
-            continue;
-        }
-        if !name.exists() && !is_path(name) {
-            return Err(unknown(&prefix));
+            if scenarios.len() > before {
+                continue;
+            } else if !is_path(name) {
+                return Err(unknown(&id));
+            }
         }
         let (files, errors) = scenario::find(std::slice::from_ref(name));
         mistaken.extend(errors);
@@ -56,9 +57,7 @@ pub(super) fn load(names: &[PathBuf], tags: &[String]) -> Result<(Vec<Loaded>, V
         .iter()
         .flat_map(|loaded| loaded.scenario.tags.iter().cloned())
         .collect();
-    let is_wanted =
-        |scenario: &Scenario| tags.is_empty() || scenario.tags.iter().any(|tag| tags.contains(tag));
-    scenarios.retain(|loaded| is_wanted(&loaded.scenario));
+    scenarios.retain(|loaded| loaded.scenario.has_tag(tags));
     if scenarios.is_empty() && !tags.is_empty() {
         let known: Vec<String> = known.into_iter().collect();
         return Err(Failure::Usage(format!(

@@ -132,6 +132,11 @@ impl Scenario {
         catalogue::counted(self.provoked_by, level)
     }
 
+    /// Returns whether it has one of these tags; true if none is wanted.
+    pub fn has_tag(&self, wanted: &[String]) -> bool {
+        wanted.is_empty() || self.tags.iter().any(|tag| wanted.contains(tag))
+    }
+
     /// Whether this is one of the requirements that the scenario tests.
     pub fn is_about(&self, requirement: &str) -> bool {
         self.covers.iter().any(|covered| covered.id == requirement)

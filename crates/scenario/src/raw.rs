@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 pub(crate) use self::expect::*;
 pub(crate) use self::rules::*;
@@ -138,15 +137,9 @@ pub(crate) enum Transport {
 }
 
 /// A Kubernetes minor version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct ServerVersion(pub(crate) Version);
-
-impl<'de> Deserialize<'de> for ServerVersion {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(D::Error::custom)
-    }
-}
 
 impl JsonSchema for ServerVersion {
     fn schema_name() -> Cow<'static, str> {

@@ -31,7 +31,7 @@ use super::problem::{Code, Problem};
 use super::read::At;
 use super::span::Span;
 use super::words::{duration_ms, is_kebab_case, suggest};
-use super::{Covered, InitialList, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
+use super::{Covered, Place, Scenario, ServerSettings, Target, Transport, catalogue, raw};
 
 /// Converts `file` to a scenario. If `problems` is not empty, the scenario must not be used.
 pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (Scenario, Vec<Problem>) {
@@ -76,10 +76,6 @@ pub(crate) fn validate(id: &str, path: &Path, text: &str, file: raw::File) -> (S
     v.last_step_is_required();
     v.names.steps_are_over();
     let expect = v.expect(&world, &covers, file.expect.unwrap_or_default());
-    let server = ServerSettings {
-        rejected_streams_count: client.initial_list == InitialList::StreamingList,
-        ..server
-    };
     let scenario = Scenario {
         id: id.to_owned(),
         path: path.to_owned(),

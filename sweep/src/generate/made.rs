@@ -73,10 +73,7 @@ impl Draft {
             provoked_by: None,
             tags: Vec::new(),
             refs: Vec::new(),
-            server: ServerSettings {
-                rejected_streams_count: self.client.streaming,
-                ..server(&self.server)
-            },
+            server: server(&self.server),
             client: client(&self.client),
             objects,
             steps,

@@ -38,7 +38,7 @@ pub(crate) fn add(release: &str) -> Result<(), Error> {
         .args([release, "go.mod"])
         .current_dir(&oracle))?;
     say("build (minutes)");
-    run(Command::new("./build.sh").current_dir(&oracle))?;
+    crate::oracle::build(newest)?;
     say("Go types");
     let types = run(Command::new("go").args(["run", "./types"]).current_dir(&oracle))?;
     let file = root().join("crates/builtin-kinds/data/types.txt");

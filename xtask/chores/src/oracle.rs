@@ -79,7 +79,11 @@ pub(crate) fn run(what: &What) -> ExitCode {
     }
 }
 
-fn build(version: Version) -> Result<(), Error> {
+/// Builds the oracle of a version.
+///
+/// # Errors
+/// Go is missing, or the build fails.
+pub(crate) fn build(version: Version) -> Result<(), Error> {
     let mut command = Command::new("./build.sh");
     command.current_dir(root().join("oracle"));
     if version != Version::NEWEST {

@@ -72,7 +72,7 @@ pub fn needs(scenario: &Scenario) -> Option<Needs> {
         )));
     }
     let mut settings = required_settings(scenario);
-    settings.retain(|setting| setting != ACCEPTS_GZIP);
+    settings.retain(|setting| key_of(setting) != GZIP);
     (!settings.is_empty()).then(|| Needs::Told(format!("a client configured with {}", settings.join(", "))))
 }
 
@@ -98,8 +98,8 @@ pub fn grants(scenario: &Scenario) -> Duration {
     Duration::from_millis(steps.sum::<u64>() + scenario.expect.within_ms.unwrap_or_default())
 }
 
-/// Setting of a client that accepts gzip.
-const ACCEPTS_GZIP: &str = "`gzip: true`";
+/// Key of the setting that no command must have: nothing is compressed for one that does not accept it.
+const GZIP: &str = "gzip";
 
 /// Keys of `client:` in a scenario.
 pub const SETTINGS: [&str; 18] = [
@@ -120,25 +120,27 @@ pub const SETTINGS: [&str; 18] = [
     "backoff",
     "consumer_delay",
     "consumer_delay_event",
-    "gzip",
+    GZIP,
 ];
 
 /// Returns the keys of `client:` in which the scenario differs from the default.
 pub fn configured(scenario: &Scenario) -> Vec<&'static str> {
     let settings = required_settings(scenario);
-    let is_set = |key: &str| {
-        settings
-            .iter()
-            .any(|setting| setting.trim_matches('`').split(':').next() == Some(key))
-    };
+    let is_set = |key: &str| settings.iter().any(|setting| key_of(setting) == key);
     SETTINGS.into_iter().filter(|key| is_set(key)).collect()
 }
 
+/// Returns the key of a required setting, which is written as in a scenario file.
+fn key_of(setting: &str) -> &str {
+    let setting = setting.trim_matches('`');
+    setting.split_once(':').map_or(setting, |(key, _)| key)
+}
+
 /// Returns the keys of `client:` that a command must be configured with: all in which the scenario differs from the default but
-/// `gzip`, because nothing is compressed for a command that does not accept it.
+/// `gzip`.
 pub fn needed_settings(scenario: &Scenario) -> Vec<&'static str> {
     let mut keys = configured(scenario);
-    keys.retain(|key| *key != "gzip");
+    keys.retain(|key| *key != GZIP);
     keys
 }
 
@@ -315,7 +317,7 @@ fn required_settings(scenario: &Scenario) -> Vec<String> {
         settings.push(format!("`consumer_delay_event: {nth}`"));
     }
     if client.gzip != default.gzip {
-        settings.push(ACCEPTS_GZIP.to_owned());
+        settings.push(format!("`{GZIP}: true`"));
     }
     settings
 }

@@ -3,7 +3,7 @@
 //! The tools of each language ask their registries. Only direct dependencies are listed. It must not know what is measured.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -64,10 +64,9 @@ impl Tool {
             }
             Self::Npm => {
                 // It exits with 1 if anything is behind.
-                let printed = printed(Command::new("npm").args(["outdated", "--json"]), folder)?;
-                let packages: Value = serde_json::from_str(&printed).map_err(|why| format!("npm: {why}"))?;
-                let text =
-                    |package: &Value, field: &str| package[field].as_str().unwrap_or_default().to_owned();
+                let ran = run(Command::new("npm").args(["outdated", "--json"]), folder)?;
+                let packages: Value =
+                    serde_json::from_slice(&ran.stdout).map_err(|why| format!("npm: {why}"))?;
                 let packages = packages.as_object().into_iter().flatten();
                 let behind =
                     packages.map(|(name, of)| (name.clone(), text(of, "wanted"), text(of, "latest")));
@@ -92,8 +91,6 @@ impl Tool {
                 let printed = output(Command::new(python).args(list), folder)?;
                 let packages: Vec<Value> =
                     serde_json::from_str(&printed).map_err(|why| format!("pip: {why}"))?;
-                let text =
-                    |package: &Value, field: &str| package[field].as_str().unwrap_or_default().to_owned();
                 let behind = packages
                     .iter()
                     .map(|of| (text(of, "name"), text(of, "version"), text(of, "latest_version")));
@@ -101,14 +98,10 @@ impl Tool {
                 Ok(behind.filter(|(name, ..)| !is_tool(name)).collect())
             }
             Self::Cargo => {
-                let mut cargo = Command::new("cargo");
-                cargo
-                    .args(["update", "--dry-run", "--verbose"])
-                    .stderr(Stdio::piped());
-                let ran = cargo
-                    .current_dir(folder)
-                    .output()
-                    .map_err(|why| format!("cargo: {why}"))?;
+                let ran = run(
+                    Command::new("cargo").args(["update", "--dry-run", "--verbose"]),
+                    folder,
+                )?;
                 Ok(available(&String::from_utf8_lossy(&ran.stderr)))
             }
         }
@@ -142,22 +135,25 @@ fn words(printed: &str) -> Vec<Behind> {
     rows.collect()
 }
 
+/// Returns the standard output of a program that succeeds.
 fn output(command: &mut Command, folder: &Path) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let ran = command.current_dir(folder).stderr(Stdio::null()).output();
-    let ran = ran.map_err(|why| format!("{name}: {why}"))?;
+    let ran = run(command, folder)?;
     match ran.status.success() {
         true => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
         false => Err(format!("{name}: {}", ran.status)),
     }
 }
 
-/// The same for a program whose exit code is a result.
-fn printed(command: &mut Command, folder: &Path) -> Result<String, String> {
+fn run(command: &mut Command, folder: &Path) -> Result<Output, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let ran = command.current_dir(folder).stderr(Stdio::null()).output();
-    let ran = ran.map_err(|why| format!("{name}: {why}"))?;
-    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+    let ran = command.current_dir(folder).output();
+    ran.map_err(|why| format!("{name}: {why}"))
+}
+
+/// Returns a text of a package; empty if it has none.
+fn text(package: &Value, field: &str) -> String {
+    package[field].as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -28,21 +28,14 @@ const AUTOSCALER: ApiResource = ApiResource {
 
 /// HorizontalPodAutoscaler of autoscaling/v1.
 const AUTOSCALER_V1: ApiResource = ApiResource {
-    group: Borrowed("autoscaling"),
-    plural: Borrowed("horizontalpodautoscalers"),
-    singular: Borrowed("horizontalpodautoscaler"),
-    kind: Borrowed("HorizontalPodAutoscaler"),
-    list_kind: Borrowed("HorizontalPodAutoscalerList"),
-    short_names: Literal(&["hpa"]),
-    categories: Literal(&["all"]),
+    version: CORE.version,
     shows: Some((Borrowed("autoscaling"), Borrowed("v2"))),
-    status: true,
     zero: concat!(
         r#","spec":{"scaleTargetRef":{"kind":"","name":""},"maxReplicas":0},"#,
         r#""status":{"currentReplicas":0,"desiredReplicas":0}"#,
     ),
     first_status: Some(r#"{"currentReplicas":0,"desiredReplicas":0}"#),
-    ..CORE
+    ..AUTOSCALER
 };
 
 pub(super) static ROWS: &[ApiResource] = &[
