@@ -64,9 +64,6 @@ const CLOSING: Duration = Duration::from_secs(2);
 /// Maximum time until the first connection of an exited command is accepted.
 const ARRIVING: Duration = Duration::from_millis(250);
 
-/// Time that a command can list and watch other resources first: caches are filled one by one.
-const ASTRAY: Duration = Duration::from_secs(10);
-
 /// How long a command that works may do nothing: longer than any delay between requests that RETRY-03 allows, which is a minute.
 const HANG_AFTER: &str = "75s";
 
@@ -154,8 +151,11 @@ pub(crate) struct Run {
     /// Run scenarios in this namespace instead.
     #[arg(long)]
     namespace: Option<String>,
-    /// Override the Kubernetes minor version: 1.34, 1.35, 1.36 or 1.37.
-    #[arg(long, value_name = "VERSION")]
+    #[arg(
+        long,
+        value_name = "VERSION",
+        help = format!("Override the Kubernetes minor version: {}", Version::names())
+    )]
     kubernetes_version: Option<Version>,
     /// Run only scenarios with this tag (repeatable), e.g. minor.
     ///
@@ -460,7 +460,7 @@ async fn play_one(
     let edge = running.edge.clone();
     let reference = built_in::reference(&scenario.id);
     let timeouts = Timeouts::of(&scenario, reference, run.timeout, run.hang_after);
-    let (mut forced, mut cut, mut skipped) = (None, None, None);
+    let (mut forced, mut cut, mut skipped, mut astray) = (None, None, None, None);
     let (mut ended, mut broken, mut keeps_failing) = (None, None, false);
     let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
     let heard = Commentator {
@@ -488,8 +488,9 @@ async fn play_one(
                 forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
                 skipped = Some(Skipped::Interrupted);
             }
-            () = stays_astray(&aim, &heard_something) => {
-                let waited_ms = ASTRAY.as_millis() as u64;
+            why = aim::stays_astray(&aim, &heard_something) => {
+                astray = why;
+                let waited_ms = aim::ASTRAY.as_millis() as u64;
                 forced = Some(RunEnd::NotConverged { waited_ms });
             }
             () = shows_other_settings(&edge, &scenario, to_show) => {
@@ -542,7 +543,9 @@ async fn play_one(
     let crash = ended.filter(|ended| run.restart == RestartPolicy::Never && ended.is_failure());
     let (verdict, told) = judged(&scenario, &records, &judge, ended.as_ref(), crash.as_ref());
     // A command that keeps failing may not come to its first list.
-    let missed = aim.borrow().missed().filter(|_| !keeps_failing);
+    let missed = astray
+        .or_else(|| aim.borrow().missed())
+        .filter(|_| !keeps_failing);
     let is_request = |record: &&Record| matches!(record.what, What::Request { .. });
     if sent.borrow().is_empty() {
         let requests = records.iter().filter(is_request).take(REQUESTS_KEPT);
@@ -670,21 +673,6 @@ fn staged(scenario: &Scenario, version: Option<Version>) -> Scenario {
         InitialList::StreamingList => {}
     }
     scenario
-}
-
-/// Completes when the command has listed and watched other resources, but not the target of the scenario, for some time.
-async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) {
-    while !aim.borrow().is_astray() {
-        heard.notified().await;
-    }
-    let hits = async {
-        while aim.borrow().is_astray() {
-            heard.notified().await;
-        }
-    };
-    if timeout(ASTRAY, hits).await.is_ok() {
-        std::future::pending::<()>().await;
-    }
 }
 
 /// Completes when a request shows that the command does not have a setting of the scenario.

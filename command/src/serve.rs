@@ -44,8 +44,12 @@ pub(crate) struct Serve {
     bare: bool,
     #[command(flatten)]
     listening: Listening,
-    /// Kubernetes minor version to emulate: 1.34, 1.35, 1.36 or 1.37.
-    #[arg(long, value_name = "VERSION", default_value_t = Version::NEWEST)]
+    #[arg(
+        long,
+        value_name = "VERSION",
+        default_value_t = Version::NEWEST,
+        help = format!("Kubernetes minor version to emulate: {}", Version::names())
+    )]
     kubernetes_version: Version,
     /// Serve HTTPS with a CA created at start; the kubeconfig trusts it.
     #[arg(long)]

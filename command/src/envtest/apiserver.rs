@@ -1,6 +1,6 @@
 //! `kube-apiserver`: the in-memory apiserver with the flags of the real one, TLS and authentication.
 //!
-//! Source: kubernetes 1.36.3 `cmd/kube-apiserver/app`; recorded messages and exit codes.
+//! Source: kubernetes 1.37.2 `cmd/kube-apiserver/app`; recorded messages and exit codes.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use fake_apiserver::api::Access;
 use fake_apiserver::net::{Edge, ListenerLimits, ServeOptions};
 use fake_apiserver::record::Record;
-use fake_apiserver::scenario::{Scenario, ServerSettings};
+use fake_apiserver::scenario::{Scenario, ServerSettings, Version};
 use judge::wire::Loops;
 use rustix::process::{Pid, getppid};
 use serde_json::Value;
@@ -47,7 +47,7 @@ const EFFECTS: [(&str, &str); 16] = [
     ),
     (
         "emulated-version",
-        "Kubernetes version to emulate: 1.34, 1.35, 1.36 or 1.37.",
+        "Kubernetes minor version to emulate [default: the newest].",
     ),
     (
         "etcd-servers",
@@ -91,9 +91,6 @@ const GRACE: Duration = Duration::from_millis(100);
 /// Interval at which the current verdict is passed to the process that writes it if this one is killed.
 const HELD_EVERY: Duration = Duration::from_millis(250);
 
-/// Version of kube-apiserver whose flags are accepted.
-const RELEASE: &str = "1.36.3";
-
 /// Runs it.
 pub(super) fn main(arguments: &[String]) -> ExitCode {
     let given = match flags::parse(Dialect::Pflag, &flags::table(FLAGS), arguments) {
@@ -104,7 +101,8 @@ pub(super) fn main(arguments: &[String]) -> ExitCode {
         }
         Ok(Parsed::Version) => {
             print(&format!(
-                "Kubernetes v{RELEASE} (fake-apiserver {})\n",
+                "Kubernetes {} (fake-apiserver {})\n",
+                Version::NEWEST.recorded_release(),
                 env!("CARGO_PKG_VERSION")
             ));
             return ExitCode::SUCCESS;

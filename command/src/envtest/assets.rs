@@ -17,7 +17,7 @@ Environment of the suite:
   FAKE_APISERVER_RULES               file with rules (faults), a document each
   FAKE_APISERVER_SCENARIO            scenario file whose steps apply
   FAKE_APISERVER_VERDICT             file that gets a line of JSON per apiserver
-  FAKE_APISERVER_KUBERNETES_VERSION  1.34, 1.35, 1.36 or 1.37 [default: 1.37]
+  FAKE_APISERVER_KUBERNETES_VERSION  minor version to emulate, as --kubernetes-version of serve
   FAKE_APISERVER_WEBHOOKS            webhooks to call: none, local or any [default: local]";
 
 /// Create a KUBEBUILDER_ASSETS directory: run envtest suites on this program.

@@ -3,7 +3,7 @@
 //!
 //! It must not know the effects of flags.
 //!
-//! Source: `github.com/spf13/pflag` `flag.go`; Go `flag/flag.go`; the tables are those of `--help` of kube-apiserver 1.36.3
+//! Source: `github.com/spf13/pflag` `flag.go`; Go `flag/flag.go`; the tables are those of `--help` of kube-apiserver 1.37.2
 //! and etcd 3.6.8.
 
 use std::collections::BTreeMap;

@@ -2,10 +2,17 @@
 //!
 //! It must not judge how anything is read.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use fake_apiserver::record::{Record, Verb, What};
 use fake_apiserver::scenario::{Named, Target};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+/// Time after the last resource that a command lists or watches for the first time: caches are filled one by one.
+pub(super) const ASTRAY: Duration = Duration::from_secs(10);
 
 /// Resources listed and watched so far.
 #[derive(Debug)]
@@ -67,6 +74,11 @@ impl Aim {
         !self.hit && (self.streams || !self.elsewhere.is_empty())
     }
 
+    /// Returns the number of other resources that were read.
+    pub(super) fn others(&self) -> usize {
+        self.elsewhere.len()
+    }
+
     /// Returns the options of `run` that change the target to what was read.
     fn hint(&self) -> String {
         let Some((read, namespace)) = &self.first else {
@@ -111,6 +123,25 @@ impl Aim {
     }
 }
 
+/// Completes when the command has listed and watched other resources, but not the target of the scenario, for some time. An
+/// operator that reads yet another resource is still starting. Returns why it is not judged: the target may be read while it stops.
+pub(super) async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) -> Option<String> {
+    loop {
+        while !aim.borrow().is_astray() {
+            heard.notified().await;
+        }
+        let others = aim.borrow().others();
+        let goes_on = async {
+            while aim.borrow().is_astray() && aim.borrow().others() == others {
+                heard.notified().await;
+            }
+        };
+        if timeout(ASTRAY, goes_on).await.is_err() {
+            return aim.borrow().missed();
+        }
+    }
+}
+
 /// Returns the qualified resource: `deployments.apps`.
 fn resource(group: &str, plural: &str) -> String {
     let dot = if group.is_empty() { "" } else { "." };
@@ -128,8 +159,6 @@ fn words(group: &str, plural: &str, namespace: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use fake_apiserver::record::{ConnId, Replica, StreamId};
     use rstest::rstest;
 
@@ -178,6 +207,30 @@ mod tests {
         );
         aim.hear(&[request(Verb::List, &[])]);
         assert_eq!((aim.is_astray(), aim.missed()), (false, None));
+    }
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn an_operator_that_starts_slowly_is_not_astray() {
+        let (aim, heard) = (RefCell::new(Aim::new(configmaps(None))), Notify::new());
+        let read = |path: &str| {
+            aim.borrow_mut().take(&Named::by(path));
+            heard.notify_one();
+        };
+        let almost = ASTRAY - Duration::from_secs(1);
+        let starts = async {
+            read("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+            tokio::time::advance(almost).await;
+            read("/apis/crowd.dev/v1/scaffolds");
+            tokio::time::advance(almost).await;
+            read("/apis/crowd.dev/v1/scaffolds");
+        };
+        tokio::select! {
+            biased;
+            _ = stays_astray(&aim, &heard) => panic!("it read another resource nine seconds ago"),
+            () = starts => {}
+        }
+        let why = stays_astray(&aim, &heard).await;
+        assert!(why.is_some_and(|why| why.contains("customresourcedefinitions")));
     }
 
     #[rstest]
