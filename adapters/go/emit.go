@@ -89,12 +89,19 @@ func emitError(err error) {
 	emit("error", keys)
 }
 
-// describe returns the object for a message: whole, or its key and version if only metadata was read.
+// describe returns the object for a message: whole, or its key and version if the library has a model of it.
 func describe(object any) message {
 	if whole, ok := object.(*unstructured.Unstructured); ok {
 		return message{"obj": whole.Object}
 	}
-	return identity(object)
+	keys := identity(object)
+	if keys["uid"] != nil && keys["rv"] != nil {
+		return keys
+	}
+	// Without UID or version the whole object is printed.
+	return message{"obj": message{"metadata": message{
+		"namespace": keys["ns"], "name": keys["name"], "uid": keys["uid"], "resourceVersion": keys["rv"],
+	}}}
 }
 
 // identity returns key, UID and version of an object.

@@ -3,6 +3,8 @@
 //
 //	client-go-informer          a SharedIndexInformer, with the settings that its ListWatch can be given
 //	client-go-informer-default  the same with no setting but selectors, and the feature gate WatchListClient off, as up to 1.34
+//	client-go-typed             an informer of a SharedInformerFactory, with the settings that its TweakListOptions can be given
+//	client-go-metadata          the same of a factory of metadatainformer
 //	client-go-reflector         a Reflector whose store prints what it receives
 //	client-go-retry-watcher     a list, then a RetryWatcher, and both again when it gives up
 //	controller-runtime          an informer of controller-runtime's cache
@@ -21,21 +23,38 @@ import (
 type library struct {
 	module, recovers string
 	caps             []string
+	// resources are those that the library has models of; nil: any.
+	resources []string
 	// follow starts the client; the function it returns lists the client's cache.
 	follow func(context.Context, start) (func() []any, error)
 }
 
-var common = []string{"selectors", "field-selectors", "metadata-only", "gzip", "http2", "pause"}
-
-// tuned are the settings that a caller sets through client-go's ListWatch.
-var tuned = []string{"page-size", "resource-version", "streaming-list", "timeout", "bookmarks"}
+var (
+	common = []string{"selectors", "field-selectors", "gzip", "http2", "pause"}
+	// tuned are the settings that a caller sets through client-go's ListWatch or a factory's TweakListOptions.
+	tuned = []string{"page-size", "resource-version", "streaming-list", "timeout", "bookmarks"}
+	// models are kinds of the typed client that scenarios have.
+	models = []string{"configmaps", "pods", "secrets", "services", "jobs.batch"}
+)
 
 var clients = map[string]library{
-	"client-go-informer":         {"k8s.io/client-go", "library", caps(tuned, "errors", "cache"), followInformer},
-	"client-go-informer-default": {"k8s.io/client-go", "library", caps(nil, "errors", "cache"), followInformer},
-	"client-go-reflector":        {"k8s.io/client-go", "library", caps(tuned, "init-events", "ordered"), followReflector},
-	"client-go-retry-watcher":    {"k8s.io/client-go", "caller", caps(nil, "page-size", "init-events", "ordered"), followRetryWatcher},
-	"controller-runtime":         {"sigs.k8s.io/controller-runtime", "library", caps(nil, "bookmarks", "errors", "cache"), followCache},
+	"client-go-informer": {
+		"k8s.io/client-go", "library", caps(tuned, "metadata-only", "errors", "cache"), nil, followInformer,
+	},
+	"client-go-informer-default": {
+		"k8s.io/client-go", "library", caps(nil, "metadata-only", "errors", "cache"), nil, followInformer,
+	},
+	"client-go-typed":    {"k8s.io/client-go", "library", caps(tuned, "errors", "cache"), models, followTyped},
+	"client-go-metadata": {"k8s.io/client-go", "library", caps(tuned, "metadata-only", "errors", "cache"), nil, followMetadata},
+	"client-go-reflector": {
+		"k8s.io/client-go", "library", caps(tuned, "metadata-only", "init-events", "ordered"), nil, followReflector,
+	},
+	"client-go-retry-watcher": {
+		"k8s.io/client-go", "caller", caps(nil, "metadata-only", "page-size", "init-events", "ordered"), nil, followRetryWatcher,
+	},
+	"controller-runtime": {
+		"sigs.k8s.io/controller-runtime", "library", caps(nil, "metadata-only", "bookmarks", "errors", "cache"), nil, followCache,
+	},
 }
 
 func caps(more []string, own ...string) []string {
@@ -76,10 +95,14 @@ func main() {
 	if name == "client-go-informer-default" {
 		_ = os.Setenv(watchListGate, "false")
 	}
-	emit("hello", message{
+	hello := message{
 		"protocol": 1, "contracts": []string{"informer"}, "caps": chosen.caps, "recovers": chosen.recovers,
 		"client": message{"name": name, "lang": "go", "version": version(chosen.module), "url": "https://" + chosen.module},
-	})
+	}
+	if chosen.resources != nil {
+		hello["resources"] = chosen.resources
+	}
+	emit("hello", hello)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	obey(ctx, chosen)
@@ -110,6 +133,9 @@ func obey(ctx context.Context, chosen library) {
 			}
 			if command.Paused {
 				grant(0)
+			}
+			if command.Options.InitialList == "list" {
+				_ = os.Setenv(watchListGate, "false")
 			}
 			var err error
 			if items, err = chosen.follow(ctx, command.start); err != nil {

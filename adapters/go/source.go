@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
+// watchListGate is an environment variable that client-go reads once, when the first client is made.
 const watchListGate = "KUBE_FEATURE_WatchListClient"
 
 // source lists and watches one collection through the dynamic or the metadata client.
@@ -35,9 +36,7 @@ func newSource(given start) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	resource := schema.GroupVersionResource{
-		Group: given.Resource.Group, Version: given.Resource.Version, Resource: given.Resource.Plural,
-	}
+	resource := given.resource()
 	if given.Options.MetadataOnly {
 		client, err := metadata.NewForConfig(config)
 		if err != nil {
@@ -62,32 +61,21 @@ func newSource(given start) (source, error) {
 	return source{list, collection.Watch, client, object}, nil
 }
 
+func (given start) resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{
+		Group: given.Resource.Group, Version: given.Resource.Version, Resource: given.Resource.Plural,
+	}
+}
+
 // listerWatcher returns the source with these settings.
 func (from source) listerWatcher(given options) cache.ListerWatcher {
-	if given.InitialList == "list" {
-		_ = os.Setenv(watchListGate, "false")
-	}
 	reads := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			given.selects(&options)
-			// Without a limit the pager reads everything at once, because a token expired.
-			if given.PageSize != nil && options.Limit > 0 {
-				options.Limit = *given.PageSize
-			}
-			if given.ResourceVersion != nil && options.ResourceVersion == "0" {
-				options.ResourceVersion = *given.ResourceVersion
-			}
+			given.tunesList(&options)
 			return from.list(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			given.selects(&options)
-			if given.TimeoutSeconds != nil {
-				options.TimeoutSeconds = given.TimeoutSeconds
-			}
-			// A streaming list ends with a bookmark.
-			if given.AllowBookmarks != nil && options.SendInitialEvents == nil {
-				options.AllowWatchBookmarks = *given.AllowBookmarks
-			}
+			given.tunesWatch(&options)
 			return from.watch(ctx, options)
 		},
 	}
@@ -97,4 +85,26 @@ func (from source) listerWatcher(given options) cache.ListerWatcher {
 func (given options) selects(options *metav1.ListOptions) {
 	options.LabelSelector = given.LabelSelector
 	options.FieldSelector = given.FieldSelector
+}
+
+func (given options) tunesList(options *metav1.ListOptions) {
+	given.selects(options)
+	// Without a limit the pager reads everything at once, because a token expired.
+	if given.PageSize != nil && options.Limit > 0 {
+		options.Limit = *given.PageSize
+	}
+	if given.ResourceVersion != nil && options.ResourceVersion == "0" {
+		options.ResourceVersion = *given.ResourceVersion
+	}
+}
+
+func (given options) tunesWatch(options *metav1.ListOptions) {
+	given.selects(options)
+	if given.TimeoutSeconds != nil {
+		options.TimeoutSeconds = given.TimeoutSeconds
+	}
+	// A streaming list ends with a bookmark.
+	if given.AllowBookmarks != nil && options.SendInitialEvents == nil {
+		options.AllowWatchBookmarks = *given.AllowBookmarks
+	}
 }

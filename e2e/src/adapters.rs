@@ -37,6 +37,9 @@ pub struct Ecosystem {
     /// Commands, in order.
     #[serde(default)]
     pub build: Vec<Vec<String>>,
+    /// Commands after these that put another version of a library in the place of the pinned one.
+    #[serde(default)]
+    pub with: Vec<Vec<String>>,
 }
 
 /// A client.
@@ -53,12 +56,12 @@ pub struct Client {
     pub run: Vec<String>,
 }
 
-/// Scenario that proves nothing about some clients.
+/// Scenarios that prove nothing about some clients.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// Id of the scenario.
-    pub scenario: String,
+    /// Ids of the scenarios.
+    pub scenarios: Vec<String>,
     /// Names of the clients.
     pub clients: Vec<String>,
     /// Reason, in one sentence.
@@ -149,7 +152,9 @@ impl Registry {
 
     /// Returns why a scenario is not judged for a client; `None`: it is judged.
     pub fn left_out(&self, client: &Client, scenario: &str) -> Option<&str> {
-        let of = |left: &&LeftOut| left.scenario == scenario && left.clients.contains(&client.name);
+        let of = |left: &&LeftOut| {
+            left.scenarios.iter().any(|id| id == scenario) && left.clients.contains(&client.name)
+        };
         self.left_out.iter().find(of).map(|left| left.reason.as_str())
     }
 }

@@ -38,7 +38,17 @@ pub(crate) fn built(
     if fs::read_to_string(&complete).is_ok_and(|built| built == stamp) {
         return Ok(());
     }
-    for command in build {
+    ran(build, out)?;
+    fs::write(&complete, stamp).map_err(|error| format!("{}: {error}", complete.display()))
+}
+
+/// Runs commands in a folder, one after the other.
+///
+/// # Errors
+///
+/// One cannot be run, or fails.
+pub(crate) fn ran(commands: &[Vec<String>], out: &Path) -> Result<(), Missing> {
+    for command in commands {
         let Some((program, arguments)) = command.split_first() else {
             continue;
         };
@@ -55,7 +65,7 @@ pub(crate) fn built(
             started.args(arguments).current_dir(out).stdin(Stdio::null()),
         )?;
     }
-    fs::write(&complete, stamp).map_err(|error| format!("{}: {error}", complete.display()))
+    Ok(())
 }
 
 /// Returns `run` with the placeholder `{out}` replaced by the build folder.

@@ -4,6 +4,7 @@
 
 mod behaviour;
 mod bugs;
+mod contest;
 mod outdated;
 mod page;
 mod pool;
@@ -47,6 +48,12 @@ pub(crate) struct Arguments {
     /// Play these scenarios only, by ids or their beginnings; can be given several times [default: all].
     #[arg(long, value_name = "ID", conflicts_with_all = ["page", "behaviour", "from"])]
     scenario: Vec<String>,
+    /// Run one client on another version of its library, and print what that fixes and breaks against the record.
+    ///
+    /// The folder of the library's source: a Go module, a Python project, an npm package, the workspace of kube-rs. For Java
+    /// GROUP:ARTIFACT:VERSION, which the local Maven repository has (`mvn install`). Nothing is written.
+    #[arg(long, value_name = "LIBRARY", requires = "client", conflicts_with_all = ["check", "page", "behaviour", "outdated", "from"])]
+    with: Option<String>,
     /// Number of tests to run in parallel, over all clients.
     ///
     /// Tests mostly wait. Adapters start only while a processor is free, so that more jobs than cores do not delay each other.
@@ -57,13 +64,21 @@ pub(crate) struct Arguments {
     evidence: Option<PathBuf>,
 }
 
-/// Exit code 0: done, or nothing differs; 1: a result differs or has no reason; 2: something is missing or broken.
+/// Exit code 0: done, or nothing differs; 1: a result differs or has no reason, or `--with` breaks one; 2: something is missing or broken.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     if arguments.outdated {
-        for line in outdated::outdated(&clients::root()) {
-            let _closed_pipe = writeln!(io::stdout(), "{line}");
-        }
-        return ExitCode::SUCCESS;
+        return match outdated::outdated(&clients::root()) {
+            Ok(lines) => {
+                for line in lines {
+                    let _closed_pipe = writeln!(io::stdout(), "{line}");
+                }
+                ExitCode::SUCCESS
+            }
+            Err(problem) => {
+                note(&problem);
+                ExitCode::from(clients::USAGE)
+            }
+        };
     }
     match conformance(arguments) {
         Ok(wrong) if wrong.is_empty() => ExitCode::SUCCESS,
@@ -89,6 +104,9 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
             Some(folder) => read(folder, &chosen, &mut wrong),
             None => {
                 let programs = Programs::build()?;
+                if let Some(library) = &arguments.with {
+                    return tried(&root, &programs, &registry, &chosen, library, arguments);
+                }
                 let built = programs.commands(&root, &registry, &chosen)?;
                 if arguments.behaviour {
                     measured(&root, &programs, &built)?;
@@ -121,6 +139,55 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
         pages.write(&root)?;
     }
     Ok(wrong)
+}
+
+/// Runs a client on another version of its library, prints what that fixes, and returns what it breaks.
+fn tried(
+    root: &Path,
+    programs: &Programs,
+    registry: &Registry,
+    chosen: &[&Client],
+    library: &str,
+    arguments: &Arguments,
+) -> Result<Vec<String>, String> {
+    let [client] = chosen else {
+        return Err("--with takes one --client".to_owned());
+    };
+    let recorded = Record::read(root, &client.name)?;
+    let command = registry.command_with(root, programs.target(root), client, library)?;
+    let fresh = played(
+        root,
+        programs.target(root),
+        registry,
+        &[(*client, command)],
+        arguments,
+    )?;
+    let (fixed, broken) = { fresh.iter() }
+        .map(|(_, fresh, _)| recorded.changes(fresh))
+        .fold((Vec::new(), Vec::new()), |mut all, (fixed, broken)| {
+            all.0.extend(fixed);
+            all.1.extend(broken);
+            all
+        });
+    let judged = |line: &String| {
+        let id = line.split(": ").next().unwrap_or_default();
+        registry.left_out(client, id).is_none()
+    };
+    let fixed: Vec<String> = fixed.into_iter().filter(judged).collect();
+    let broken: Vec<String> = broken.into_iter().filter(judged).collect();
+    let mut out = io::stdout();
+    let _closed_pipe = writeln!(
+        out,
+        "{} with {library}: {} fixed, {} broken, against the record of {}",
+        client.name,
+        fixed.len(),
+        broken.len(),
+        recorded.client.version
+    );
+    for line in &fixed {
+        let _closed_pipe = writeln!(out, "fixed: {line}");
+    }
+    Ok(broken.into_iter().map(|line| format!("broken: {line}")).collect())
 }
 
 /// A client, what it did, and what of it is not as expected.
@@ -177,7 +244,7 @@ fn played<'r>(
             },
             left_out: left_out
                 .filter(|left| left.clients.contains(&client.name))
-                .map(|left| left.scenario.clone())
+                .flat_map(|left| left.scenarios.clone())
                 .collect(),
         })
     };

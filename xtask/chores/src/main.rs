@@ -33,6 +33,7 @@ mod served;
 mod suites;
 mod sweep;
 mod tidy;
+mod versions;
 
 /// Repository tasks: scenarios, checks, recordings, benchmarks.
 #[derive(Parser)]

@@ -1,5 +1,6 @@
 //! Rules that the compiler cannot check: the import order of crates and modules, cores without the edge's crates, a
-//! header in every source file, no source file outside a target, no path of one machine in a commit, and wording.
+//! header in every source file, no source file outside a target, no path of one machine in a commit, one
+//! version of a client library, and wording.
 
 mod modules;
 mod phrases;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
+
+use crate::versions;
 
 /// A crate, whether it is checked without its default features, and its forbidden dependencies, direct or not. Crates
 /// after it in [`modules::ORDER`] are forbidden as well.
@@ -98,6 +101,7 @@ fn checks() -> Result<Vec<String>, String> {
             file.display()
         ));
     }
+    found.extend(versions_of_libraries(&tracked)?);
     for file in tracked {
         let Ok(text) = std::fs::read_to_string(&file) else {
             continue;
@@ -122,6 +126,16 @@ fn checks() -> Result<Vec<String>, String> {
         }
     }
     Ok(found)
+}
+
+/// Returns the manifests whose versions of client libraries are not those of `adapters/versions.yaml`.
+fn versions_of_libraries(tracked: &[String]) -> Result<Vec<String>, String> {
+    let list = std::fs::read_to_string(versions::FILE).map_err(|why| format!("{}: {why}", versions::FILE))?;
+    let files: Vec<(&str, String)> = { tracked.iter() }
+        .filter_map(|path| Some((path.as_str(), std::fs::read_to_string(path).ok()?)))
+        .collect();
+    let list = versions::Versions::parse(&list)?;
+    Ok(list.wrong(files.iter().map(|(path, text)| (*path, text.as_str()))))
 }
 
 /// Returns the texts that a source file includes from outside of its package, where they are missing once it is published. A

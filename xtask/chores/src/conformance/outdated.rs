@@ -1,159 +1,136 @@
-//! `cargo xtask conformance --outdated`: libraries of the adapters and test programs that have a newer release.
+//! `cargo xtask conformance --outdated`: libraries of `adapters/versions.yaml` that have a newer release.
 //!
-//! The tools of each language ask their registries. Only direct dependencies are listed. It must not know what is measured.
+//! The tools of each language ask their registries. It must not know what is measured.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use crate::versions::{FILE, Versions};
 
-/// Folders with a manifest, and the tool that reads it.
-const MANIFESTS: [(&str, Tool); 9] = [
-    ("adapters/go", Tool::Go),
-    ("e2e/clients/go", Tool::Go),
-    ("e2e/crowd/go", Tool::Go),
-    ("e2e/envtest", Tool::Go),
-    ("bench/peers/client-go", Tool::Go),
-    ("adapters/javascript", Tool::Npm),
-    ("e2e/crowd/javascript", Tool::Npm),
-    ("adapters/python", Tool::Pip),
-    (".", Tool::Cargo),
-];
+/// Folders whose `pom.xml` names every Java library of the list.
+const MAVEN: [&str; 3] = ["adapters/java", "adapters/java/operator-sdk", "e2e/crowd/java"];
 
-#[derive(Clone, Copy)]
-enum Tool {
-    Go,
-    Npm,
-    Pip,
-    Cargo,
-}
+/// Asks a registry for the newest version of a library.
+type Ask = fn(&str) -> Result<String, String>;
 
-/// Crates that connect to an apiserver or have its types.
-const CRATES: [&str; 5] = ["kube", "kube-client", "kube-core", "kube-runtime", "k8s-openapi"];
-
-/// Returns a line for each library that is behind, and one for each manifest that cannot be read.
-pub(super) fn outdated(root: &Path) -> Vec<String> {
+/// Returns a line for each library that is behind, and one for each whose registry does not answer.
+///
+/// # Errors
+/// The list cannot be read.
+pub(super) fn outdated(root: &Path) -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(root.join(FILE)).map_err(|why| format!("{FILE}: {why}"))?;
+    let Versions {
+        go,
+        npm,
+        pypi,
+        maven,
+        crates,
+    } = Versions::parse(&text)?;
     let mut lines = Vec::new();
-    for (folder, tool) in MANIFESTS {
-        match tool.behind(root, &root.join(folder)) {
-            Ok(behind) => lines.extend(
-                behind
-                    .into_iter()
-                    .map(|(name, used, newest)| format!("{folder}: {name} {used}, newest {newest}")),
-            ),
+    let tools: [(_, Ask); 4] = [
+        (go, newest_module),
+        (npm, newest_package),
+        (pypi, newest_distribution),
+        (crates, newest_crate),
+    ];
+    for (libraries, newest) in tools {
+        for (name, used) in libraries {
+            match (newest(&name), used.first()) {
+                (Ok(newest), Some(used)) if newest != *used => {
+                    lines.push(format!("{name} {used}, newest {newest}"));
+                }
+                (Ok(_), _) => {}
+                (Err(why), _) => lines.push(format!("{name}: not compared: {why}")),
+            }
+        }
+    }
+    let mut newer = BTreeMap::new();
+    for folder in MAVEN {
+        match newer_artifacts(&root.join(folder)) {
+            Ok(found) => newer.extend(found),
             Err(why) => lines.push(format!("{folder}: not compared: {why}")),
         }
     }
-    lines
-}
-
-/// Name, used version, newest version.
-type Behind = (String, String, String);
-
-impl Tool {
-    fn behind(self, root: &Path, folder: &Path) -> Result<Vec<Behind>, String> {
-        match self {
-            Self::Go => {
-                let row =
-                    "{{if and .Update (not .Indirect)}}{{.Path}} {{.Version}} {{.Update.Version}}{{end}}";
-                let printed = output(
-                    Command::new("go").args(["list", "-m", "-u", "-f", row, "all"]),
-                    folder,
-                )?;
-                Ok(words(&printed))
-            }
-            Self::Npm => {
-                // It exits with 1 if anything is behind.
-                let ran = run(Command::new("npm").args(["outdated", "--json"]), folder)?;
-                let packages: Value =
-                    serde_json::from_slice(&ran.stdout).map_err(|why| format!("npm: {why}"))?;
-                let packages = packages.as_object().into_iter().flatten();
-                let behind =
-                    packages.map(|(name, of)| (name.clone(), text(of, "wanted"), text(of, "latest")));
-                Ok(behind.filter(|(_, used, newest)| used != newest).collect())
-            }
-            Self::Pip => {
-                let python: PathBuf = root.join("target/adapters/python/environment/bin/python");
-                // Absolute, because it runs in another folder; its link must not be followed.
-                let python = std::path::absolute(&python).map_err(|why| why.to_string())?;
-                if !python.exists() {
-                    return Err("the adapters for Python are not built".to_owned());
-                }
-                let list = [
-                    "-m",
-                    "pip",
-                    "list",
-                    "--outdated",
-                    "--not-required",
-                    "--format",
-                    "json",
-                ];
-                let printed = output(Command::new(python).args(list), folder)?;
-                let packages: Vec<Value> =
-                    serde_json::from_str(&printed).map_err(|why| format!("pip: {why}"))?;
-                let behind = packages
-                    .iter()
-                    .map(|of| (text(of, "name"), text(of, "version"), text(of, "latest_version")));
-                let is_tool = |name: &str| ["pip", "setuptools"].contains(&name);
-                Ok(behind.filter(|(name, ..)| !is_tool(name)).collect())
-            }
-            Self::Cargo => {
-                let ran = run(
-                    Command::new("cargo").args(["update", "--dry-run", "--verbose"]),
-                    folder,
-                )?;
-                Ok(available(&String::from_utf8_lossy(&ran.stderr)))
-            }
+    for (name, used) in maven {
+        if let (Some(newest), Some(used)) = (newer.get(&name), used.first()) {
+            lines.push(format!("{name} {used}, newest {newest}"));
         }
     }
+    Ok(lines)
 }
 
-/// Returns the crates of `Unchanged NAME vUSED (available: vNEWEST)` and `Updating NAME vUSED -> vNEWEST`.
-fn available(printed: &str) -> Vec<Behind> {
-    let rows = printed.lines().filter_map(|line| {
-        let mut words = line.split_whitespace();
-        let what = words.next()?;
-        let (name, used) = (words.next()?, words.next()?);
-        let newest = match what {
-            "Unchanged" => line.split_once("(available: ")?.1.split([',', ')']).next()?,
-            "Updating" => line.split_once("-> ")?.1.split_whitespace().next()?,
-            _ => return None,
-        };
-        CRATES
-            .contains(&name)
-            .then(|| (name.to_owned(), used.to_owned(), newest.to_owned()))
-    });
-    rows.collect()
+fn newest_module(name: &str) -> Result<String, String> {
+    let latest = format!("{name}@latest");
+    let printed = output(Command::new("go").args(["list", "-m", "-f", "{{.Version}}", &latest]))?;
+    Ok(printed.trim().to_owned())
 }
 
-/// Returns the lines of three words.
-fn words(printed: &str) -> Vec<Behind> {
-    let rows = printed.lines().filter_map(|line| {
-        let mut words = line.split_whitespace().map(str::to_owned);
-        Some((words.next()?, words.next()?, words.next()?))
-    });
-    rows.collect()
+fn newest_package(name: &str) -> Result<String, String> {
+    let printed = output(Command::new("npm").args(["view", name, "version"]))?;
+    Ok(printed.trim().to_owned())
+}
+
+fn newest_distribution(name: &str) -> Result<String, String> {
+    let printed = output(Command::new("python3").args(["-m", "pip", "index", "versions", name]))?;
+    in_parentheses(&printed).ok_or_else(|| "pip prints no version".to_owned())
+}
+
+/// Returns `1.2` of pip's first line, `name (1.2)`.
+fn in_parentheses(printed: &str) -> Option<String> {
+    let (_, rest) = printed.lines().next()?.split_once('(')?;
+    Some(rest.split_once(')')?.0.to_owned())
+}
+
+fn newest_crate(name: &str) -> Result<String, String> {
+    let printed = output(Command::new("cargo").args(["info", "--quiet", name]))?;
+    latest(&printed).ok_or_else(|| "cargo prints no version".to_owned())
+}
+
+/// Returns `1.2` of the line `version: 1.2`, or of `version: 1.1 (latest 1.2)`, which is for a crate of a workspace.
+fn latest(printed: &str) -> Option<String> {
+    let line = printed.lines().find_map(|line| line.strip_prefix("version: "))?;
+    let version = line.split_once("(latest ").map_or(line, |(_, latest)| latest);
+    Some(version.split([' ', ')']).next()?.to_owned())
+}
+
+/// Returns the dependencies of a `pom.xml` that have a newer version, with it.
+fn newer_artifacts(folder: &Path) -> Result<BTreeMap<String, String>, String> {
+    let goal = "versions:display-dependency-updates";
+    let printed = output(
+        Command::new("mvn")
+            .args(["--batch-mode", goal])
+            .current_dir(folder),
+    )?;
+    Ok(arrows(&printed))
+}
+
+/// Returns the names and newest versions of lines `[INFO]   NAME .... 1.1 -> 1.2`; a long name is on the line before.
+fn arrows(printed: &str) -> BTreeMap<String, String> {
+    let mut name = String::new();
+    let mut found = BTreeMap::new();
+    for line in printed.lines() {
+        let mut words = line.trim_start_matches("[INFO]").split_whitespace();
+        if let Some(first) = words.clone().next().filter(|first| first.contains(':')) {
+            first.clone_into(&mut name);
+        }
+        if words.any(|word| word == "->")
+            && let Some(newest) = words.next()
+        {
+            found.insert(name.clone(), newest.to_owned());
+        }
+    }
+    found
 }
 
 /// Returns the standard output of a program that succeeds.
-fn output(command: &mut Command, folder: &Path) -> Result<String, String> {
+fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let ran = run(command, folder)?;
-    match ran.status.success() {
-        true => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
-        false => Err(format!("{name}: {}", ran.status)),
+    let Output { status, stdout, .. } = command.output().map_err(|why| format!("{name}: {why}"))?;
+    match status.success() {
+        true => Ok(String::from_utf8_lossy(&stdout).into_owned()),
+        false => Err(format!("{name}: {status}")),
     }
-}
-
-fn run(command: &mut Command, folder: &Path) -> Result<Output, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let ran = command.current_dir(folder).output();
-    ran.map_err(|why| format!("{name}: {why}"))
-}
-
-/// Returns a text of a package; empty if it has none.
-fn text(package: &Value, field: &str) -> String {
-    package[field].as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -161,16 +138,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn crates_that_are_behind_are_read() {
-        let printed = "    Updating crates index\n     Locking 0 packages\n   Unchanged kube v3.1.0 (available: v4.0.0)\n   \
-                       Unchanged serde v1.0.1 (available: v1.0.2)\n    Updating k8s-openapi v0.27.0 -> v0.27.1\n";
-        let row =
-            |name: &str, used: &str, newest: &str| (name.to_owned(), used.to_owned(), newest.to_owned());
+    fn newest_versions_are_read() {
         assert_eq!(
-            available(printed),
+            in_parentheses("kopf (1.45.2)\nAvailable versions: 1.45.2, 1.45.1").unwrap(),
+            "1.45.2"
+        );
+        assert_eq!(latest("kube #k8s\nversion: 5.0.0\n").unwrap(), "5.0.0");
+        assert_eq!(
+            latest("kube #k8s\nversion: 5.0.0 (latest 5.1.0)\n").unwrap(),
+            "5.1.0"
+        );
+        let printed = "[INFO] The following dependencies in Dependencies have newer versions:\n\
+                       [INFO]   io.fabric8:kubernetes-client .......... 8.0.0 -> 8.1.0\n\
+                       [INFO]   io.javaoperatorsdk:operator-framework-of-a-long-name ...\n\
+                       [INFO]                                             5.2.3 -> 5.3.0\n";
+        let found = arrows(printed);
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .map(|(name, newest)| (name.as_str(), newest.as_str()))
+            .collect();
+        assert_eq!(
+            found,
             [
-                row("kube", "v3.1.0", "v4.0.0"),
-                row("k8s-openapi", "v0.27.0", "v0.27.1")
+                ("io.fabric8:kubernetes-client", "8.1.0"),
+                ("io.javaoperatorsdk:operator-framework-of-a-long-name", "5.3.0")
             ]
         );
     }

@@ -12,6 +12,7 @@ use fake_apiserver::scenario::catalogue::{self, Consequence, Level, Provoker, Re
 
 use super::behaviour::Behaviour;
 use super::bugs;
+use super::contest;
 use super::record::{Record, Test};
 use crate::clients;
 
@@ -29,9 +30,9 @@ scenarios are those of [scenarios/](scenarios), the requirements those of
 consequence for users.
 
 A client is charged with a requirement only if a failed expectation, or a violated invariant, contradicts the requirement's text,
-on input that a kube-apiserver, a network or a common proxy sends. A failure that is wrong is a bug of this repository: please
-open an issue. [docs/withdrawn.md](docs/withdrawn.md) lists what was withdrawn, and [docs/known-bugs.md](docs/known-bugs.md)
-known bugs of the clients with the scenarios that show them.
+on input that a kube-apiserver, a network or a common proxy sends. A failure that is wrong is a bug of this repository:
+[contest it](docs/contest.md). [docs/withdrawn.md](docs/withdrawn.md) lists what was withdrawn, and
+[docs/known-bugs.md](docs/known-bugs.md) known bugs of the clients with the scenarios that show them.
 
 * The first columns count broken requirements by their worst consequence: *lost* (an object or event is missed for ever), *stuck*
   (or dead), *overload* (of the server), *stale* (until the next relist), *waste*, *hidden* (the user is not told).
@@ -62,6 +63,7 @@ const OWN: &str = "watcher";
 pub(crate) struct Pages {
     page: String,
     bugs: String,
+    form: String,
     pub(crate) wrong: Vec<String>,
 }
 
@@ -122,7 +124,12 @@ pub(crate) fn pages(root: &Path, registry: &Registry) -> Result<Pages, String> {
     unjudged(&columns, &mut page);
     let (bugs, unshown) = bugs::page(root, registry)?;
     wrong.extend(unshown);
-    Ok(Pages { page, bugs, wrong })
+    Ok(Pages {
+        page,
+        bugs,
+        form: contest::form(registry),
+        wrong,
+    })
 }
 
 /// What is measured and not judged. Returns which clients have results and were not measured.
@@ -156,20 +163,29 @@ impl Pages {
         let write = |file: &str, text: &str| {
             std::fs::write(root.join(file), text).map_err(|error| format!("{file}: {error}"))
         };
-        write(bugs::PAGE, &self.bugs)?;
-        write(PAGE, &self.page)
+        self.files()
+            .into_iter()
+            .try_for_each(|(file, text)| write(file, text))
     }
 
     /// The files that are not as they would be written.
     pub(crate) fn stale(&self, root: &Path) -> Vec<String> {
         let mut stale = Vec::new();
-        for (file, text) in [(PAGE, &self.page), (bugs::PAGE, &self.bugs)] {
+        for (file, text) in self.files() {
             let there = std::fs::read_to_string(root.join(file)).unwrap_or_default();
-            if there != *text {
+            if there != text {
                 stale.push(format!("{file} is stale: run `cargo xtask conformance --page`"));
             }
         }
         stale
+    }
+
+    fn files(&self) -> [(&str, &str); 3] {
+        [
+            (PAGE, &self.page),
+            (bugs::PAGE, &self.bugs),
+            (contest::PAGE, &self.form),
+        ]
     }
 }
 

@@ -129,6 +129,28 @@ impl Record {
             .map_err(|error| format!("{}: {error}", file.display()))
     }
 
+    /// What a run on another version of the library fixes and breaks: a line for each test that comes out otherwise.
+    pub(crate) fn changes(&self, fresh: &Self) -> (Vec<String>, Vec<String>) {
+        let (mut fixed, mut broken) = (Vec::new(), Vec::new());
+        for (id, is) in &fresh.tests {
+            let Some(was) = self.tests.get(id).filter(|was| !was.is_like(is)) else {
+                continue;
+            };
+            let line = format!("{id}: {}, recorded as {}", is.shown(), was.shown());
+            let accuses = |test: &Test| test.outcome.accuses_client() && !test.flaky;
+            let gained = is.broken.difference(&was.broken).next().is_some();
+            let lost = was.broken.difference(&is.broken).next().is_some();
+            match (accuses(was), accuses(is)) {
+                (true, false) => fixed.push(line),
+                (false, true) => broken.push(line),
+                (true, true) if gained => broken.push(line),
+                (true, true) if lost => fixed.push(line),
+                (true, true) | (false, false) => {}
+            }
+        }
+        (fixed, broken)
+    }
+
     /// How a fresh run differs from this record, in what the page is made of.
     pub(crate) fn differences(&self, client: &str, fresh: &Self) -> Vec<String> {
         let mut differences = Vec::new();
@@ -199,6 +221,20 @@ impl Test {
         }
     }
 
+    /// The outcome, with what is broken: `fail (GONE-01 LIST-02)`.
+    fn shown(&self) -> String {
+        let word = if self.flaky {
+            Standing::Flaky.word()
+        } else {
+            self.outcome.word()
+        };
+        let broken: Vec<&str> = self.broken.iter().map(String::as_str).collect();
+        match broken.is_empty() {
+            true => word.to_owned(),
+            false => format!("{word} ({})", broken.join(" ")),
+        }
+    }
+
     /// Did a test come out the same, in what the page is made of?
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         (self.outcome, self.flaky, &self.broken) == (other.outcome, other.flaky, &other.broken)
@@ -262,6 +298,50 @@ mod tests {
         assert_eq!(
             (record.tests["a/b"].flaky, record.tests["a/b"].broken.len()),
             (true, 0)
+        );
+    }
+
+    #[test]
+    fn a_fix_differs_from_a_new_failure() {
+        let record = |tests: &[(&str, Outcome, &str)]| {
+            let mut record = of(&[FOOTER]).unwrap().0;
+            for (id, outcome, broken) in tests {
+                let broken = broken.split_whitespace().map(str::to_owned);
+                let test = Test::new(*outcome, Standing::Failed, broken, "");
+                record.tests.insert((*id).to_owned(), test);
+            }
+            record
+        };
+        let was = record(&[
+            ("a/fixed", Outcome::Fail, "A-1"),
+            ("b/broken", Outcome::Pass, ""),
+            ("c/same", Outcome::Hang, "A-2"),
+            ("d/less", Outcome::Fail, "A-1 A-2"),
+            ("e/more", Outcome::Fail, "A-1"),
+            ("f/unsupported", Outcome::Unsupported, ""),
+        ]);
+        let is = record(&[
+            ("a/fixed", Outcome::Pass, ""),
+            ("b/broken", Outcome::Hang, "A-3"),
+            ("c/same", Outcome::Hang, "A-2"),
+            ("d/less", Outcome::Fail, "A-2"),
+            ("e/more", Outcome::Fail, "A-1 A-4"),
+            ("f/unsupported", Outcome::Pass, ""),
+        ]);
+        let (fixed, broken) = was.changes(&is);
+        assert_eq!(
+            fixed,
+            [
+                "a/fixed: pass, recorded as fail (A-1)",
+                "d/less: fail (A-2), recorded as fail (A-1 A-2)"
+            ]
+        );
+        assert_eq!(
+            broken,
+            [
+                "b/broken: hang (A-3), recorded as pass",
+                "e/more: fail (A-1 A-4), recorded as fail (A-1)"
+            ]
         );
     }
 

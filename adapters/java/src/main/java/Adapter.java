@@ -17,13 +17,22 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
-/**
- * Shared by the adapters of this folder: the messages of docs/adapter-protocol.md, and commands. The argument is the
- * client: {@code official} or {@code fabric8}.
- */
+/** Shared by the adapters of this folder: the messages of docs/adapter-protocol.md, and commands. It must not know any client. */
 public final class Adapter {
     /** A library behind the protocol. */
     interface Client {
+        /** Name of the client, repository, and group and artifact of the library. */
+        record About(String name, String repository, String artifact) {}
+
+        About about();
+
+        List<String> capabilities();
+
+        /** What the client has models of; null: any resource. */
+        default List<String> resources() {
+            return null;
+        }
+
         /** Starts an informer. */
         void follow(JsonObject start) throws Exception;
 
@@ -45,24 +54,23 @@ public final class Adapter {
 
     private Adapter() {}
 
-    public static void main(String[] arguments) throws Exception {
-        boolean official = arguments.length == 1 && arguments[0].equals("official");
+    /** Prints `hello` and carries out commands. */
+    static void run(Client client) throws Exception {
         // Libraries may print: their output goes to standard error.
         System.setOut(System.err);
-        Client client = official ? new Official() : new Fabric8();
-        String repository = "https://github.com/" + (official ? "kubernetes-client/java" : "fabric8io/kubernetes-client");
+        String repository = "https://github.com/" + client.about().repository();
         Map<String, Object> hello = new LinkedHashMap<>();
         hello.put("protocol", 1);
         hello.put("client", Map.of(
-                "name", official ? "kubernetes-java" : "fabric8",
+                "name", client.about().name(),
                 "lang", "java",
-                "version", version(official ? "io.kubernetes/client-java" : "io.fabric8/kubernetes-client-api"),
+                "version", version(client.about().artifact()),
                 "url", repository,
                 "issues", repository + "/issues"));
         hello.put("contracts", List.of("informer"));
-        hello.put("caps", official ? Official.CAPABILITIES : Fabric8.CAPABILITIES);
-        if (official) {
-            hello.put("resources", Official.RESOURCES);
+        hello.put("caps", client.capabilities());
+        if (client.resources() != null) {
+            hello.put("resources", client.resources());
         }
         hello.put("recovers", "library");
         emit("hello", hello);

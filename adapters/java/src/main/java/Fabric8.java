@@ -13,9 +13,21 @@ import java.util.Map;
 
 /** The informer of fabric8's client, over generic resources. */
 final class Fabric8 implements Adapter.Client, ResourceEventHandler<GenericKubernetesResource> {
-    static final List<String> CAPABILITIES = List.of("selectors", "page-size", "errors", "pause", "cache");
-
     private volatile SharedIndexInformer<GenericKubernetesResource> informer;
+
+    public static void main(String[] arguments) throws Exception {
+        Adapter.run(new Fabric8());
+    }
+
+    @Override
+    public About about() {
+        return new About("fabric8", "fabric8io/kubernetes-client", "io.fabric8/kubernetes-client-api");
+    }
+
+    @Override
+    public List<String> capabilities() {
+        return List.of("selectors", "page-size", "errors", "pause", "cache");
+    }
 
     @Override
     public void follow(JsonObject start) {

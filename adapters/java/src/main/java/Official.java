@@ -22,13 +22,28 @@ import java.util.Map;
  * DynamicKubernetesApi fails at the first object of a list, which has no kind (27.0.0).
  */
 final class Official implements Adapter.Client {
-    static final List<String> CAPABILITIES =
-            List.of("selectors", "field-selectors", "http2", "gzip", "errors", "pause", "cache");
-    static final List<String> RESOURCES = List.of("configmaps", "pods");
-
     private volatile SharedIndexInformer<? extends KubernetesObject> informer;
 
     private volatile boolean announced;
+
+    public static void main(String[] arguments) throws Exception {
+        Adapter.run(new Official());
+    }
+
+    @Override
+    public About about() {
+        return new About("kubernetes-java", "kubernetes-client/java", "io.kubernetes/client-java");
+    }
+
+    @Override
+    public List<String> capabilities() {
+        return List.of("selectors", "field-selectors", "http2", "gzip", "errors", "pause", "cache");
+    }
+
+    @Override
+    public List<String> resources() {
+        return List.of("configmaps", "pods");
+    }
 
     @Override
     public void follow(JsonObject start) throws Exception {
