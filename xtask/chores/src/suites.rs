@@ -9,6 +9,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use e2e::suites::expected::{Against, KnownFailures, Verdict, judge, known_failures};
 use e2e::suites::{Runner, SUITES, Suite, page};
+use fake_apiserver::scenario::Version;
 
 use crate::cargo::{self, Build};
 use crate::clients::{USAGE, root};
@@ -159,7 +160,7 @@ fn one(
     let verdict = judge(&outcomes, &known, &specs, against);
     print(suite, against, &verdict, began.elapsed().as_secs());
     if arguments.record {
-        page::record(suite, against, &verdict)?;
+        page::record(suite, against, Version::NEWEST.name(), &verdict)?;
     }
     Ok(verdict)
 }
