@@ -92,6 +92,8 @@ struct Writer<'a> {
     admitted: bool,
     /// Whether it needs objects in other versions.
     converts: bool,
+    /// Whether it creates an object, but was authorized for another verb.
+    upserts: bool,
     /// Options of the request except `dryRun`.
     options: ShownOptions,
 }
@@ -137,6 +139,7 @@ pub(super) fn write(
         part: None,
         admitted: false,
         converts: false,
+        upserts: false,
         collection: request.collection,
         requester,
         dry_run: request.dry_run,

@@ -48,7 +48,7 @@ impl Authorizer {
     /// # Errors
     ///
     /// 403.
-    pub(super) fn require(&self, user: &User, attributes: &Attributes) -> Result<(), Status> {
+    pub(crate) fn require(&self, user: &User, attributes: &Attributes) -> Result<(), Status> {
         let decision = self.decide(user, attributes);
         match decision.allowed {
             true => Ok(()),

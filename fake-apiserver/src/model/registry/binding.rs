@@ -42,7 +42,7 @@ impl Writer<'_> {
             return Err(Status::bad_request("Name parameter required."));
         }
         let current = self.current(name)?;
-        self.check_uid(&current, binding)?;
+        self.check_uid(current.name(), &current.uid, binding)?;
         self.check_version(&current, binding)?;
         let mut object = current.json();
         let gated = object["spec"]["schedulingGates"].get(0).is_some();

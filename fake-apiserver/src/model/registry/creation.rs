@@ -5,6 +5,7 @@
 use apimachinery::kind::Deletion;
 use apimachinery::status::Status;
 use builtin_kinds::crd::Definition;
+use builtin_kinds::rbac::Attributes;
 use builtin_kinds::{admission_policy, crd, naming, ownership, unevaluated, validation};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -121,10 +122,34 @@ impl Writer<'_> {
         }
         let object = self.identified(object, name, &uid);
         self.check_new(&object, name)?;
+        self.check_may_create(name)?;
         self.admit_by_policies((Some(&object), None), name, None)?;
         self.validate_new_by_hooks(&object, name)?;
         self.keep_to_limits(&object, name, None)?;
         Ok((object, uid))
+    }
+
+    /// Checks that the user may create the object, if the request was authorized for another verb. Invalid objects are rejected
+    /// before.
+    fn check_may_create(&self, name: &str) -> Result<(), Status> {
+        let Some(requester) = self.requester.filter(|_| self.upserts) else {
+            return Ok(());
+        };
+        let kind = &self.collection.kind;
+        let namespace = match kind.deletion {
+            // A namespace is in itself.
+            Deletion::WhenEmpty => Some(name),
+            Deletion::AtOnce | Deletion::AfterGrace => self.collection.namespace.as_deref(),
+        };
+        let attributes = Attributes::Resource {
+            verb: "create".to_owned(),
+            group: kind.group.to_string(),
+            resource: kind.plural.to_string(),
+            subresource: String::new(),
+            name: name.to_owned(),
+            namespace: namespace.unwrap_or_default().to_owned(),
+        };
+        requester.authorizer.require(requester.user, &attributes)
     }
 
     fn store_new(&mut self, name: &str, mut object: Value, uid: String) -> Result<(u16, Bytes), Status> {
@@ -158,10 +183,12 @@ impl Writer<'_> {
         let found = crd::evaluate_rules(kind, object, None, &errors);
         errors.extend(found.causes);
         if !errors.is_empty() {
-            return Err(Status::invalid_object(kind, name, &errors));
+            return Err(self.invalid(object, name, &errors));
         }
         match text(object, "resourceVersion").parse::<u64>() {
-            Ok(version) if version != 0 && !self.dry_run => Err(Status::version_of_new_object()),
+            Ok(version) if version != 0 && !self.dry_run && !self.upserts => {
+                Err(Status::version_of_new_object())
+            }
             Ok(_) | Err(_) => Ok(()),
         }
     }

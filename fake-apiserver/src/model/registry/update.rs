@@ -43,11 +43,15 @@ impl Writer<'_> {
         self.needs_namespace()?;
         match self.find(name) {
             Some(current) => {
-                self.check_uid(&current, &object)?;
+                self.check_uid(name, &current.uid, &object)?;
                 self.update(&current, subresource, object)
             }
             None if self.kind.update_creates && subresource.is_none() => {
+                self.check_uid(name, "", &object)?;
                 self.takes_content(name)?;
+                // The version is read like that of an update, and is then of no importance.
+                requested_version(&object)?;
+                self.upserts = true;
                 self.create_as(name, object)
             }
             None => Err(Status::not_found(&self.kind, name)),
@@ -92,6 +96,8 @@ impl Writer<'_> {
                 }
                 self.check_applied(config, name, true)?;
                 self.takes_content(name)?;
+                requested_version(&object)?;
+                self.upserts = true;
                 let object = self.completed(object);
                 self.create_owned(name, object)
             }
@@ -263,11 +269,12 @@ impl Writer<'_> {
         Ok((200, self.commit(current.key.clone(), Some(current), outcome)?))
     }
 
-    /// Checks that the uid in the object is that of the stored one. A patch that changes it is rejected later.
-    pub(super) fn check_uid(&self, current: &Stored, object: &Value) -> Result<(), Status> {
-        let (kind, name) = (&self.kind, current.name());
+    /// Checks that the uid in the object is that of the stored one; empty: there is none. A patch that changes it is rejected
+    /// later.
+    pub(super) fn check_uid(&self, name: &str, stored: &str, object: &Value) -> Result<(), Status> {
+        let kind = &self.kind;
         let uid = text(object, "uid");
-        if !uid.is_empty() && uid != current.uid {
+        if !uid.is_empty() && uid != stored {
             let prefix = if kind.custom {
                 format!("{}/", kind.group)
             } else {
@@ -286,10 +293,7 @@ impl Writer<'_> {
     /// Checks the resourceVersion in the request.
     pub(super) fn check_version(&self, current: &Stored, object: &Value) -> Result<(), Status> {
         let (kind, name) = (&self.kind, current.name());
-        let version = match text(object, "resourceVersion") {
-            "" => 0,
-            sent => go_text::parse_uint(sent).map_err(|error| Status::unreadable_version(&error))?,
-        };
+        let version = requested_version(object)?;
         if version == 0 && !kind.unconditional_update {
             return Err(Status::version_required(kind, name));
         }
@@ -297,5 +301,17 @@ impl Writer<'_> {
             return Err(Status::conflict(kind, name, MODIFIED));
         }
         Ok(())
+    }
+}
+
+/// Returns the resourceVersion of an object; 0: it has none.
+///
+/// # Errors
+///
+/// 500 if it is no number.
+fn requested_version(object: &Value) -> Result<u64, Status> {
+    match text(object, "resourceVersion") {
+        "" => Ok(0),
+        sent => go_text::parse_uint(sent).map_err(|error| Status::unreadable_version(&error)),
     }
 }

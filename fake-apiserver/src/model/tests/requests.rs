@@ -3,7 +3,10 @@
 use rstest::rstest;
 
 use super::*;
-use crate::model::registry::Done;
+use crate::api::WriteRequest;
+use crate::api::access::{Authorizer, Requester, User};
+use crate::model::hooks::Replies;
+use crate::model::registry::{Done, Undone};
 
 const POD: &str = "/api/v1/namespaces/probe/pods";
 const NS: &str = "/api/v1/namespaces";
@@ -11,6 +14,12 @@ const NS: &str = "/api/v1/namespaces";
 impl World {
     /// Sends a write as a client.
     pub(super) fn write(&mut self, method: &str, target: &str, body: &str) -> Result<Done, Answer> {
+        let write = self.write_request(method, target, body)?;
+        let done = self.model.write(self.now, write, 7);
+        done.map_err(|refused| refused.status.into())
+    }
+
+    fn write_request(&self, method: &str, target: &str, body: &str) -> Result<WriteRequest, Answer> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut headers = http::HeaderMap::new();
         let (method, media_type) = match method {
@@ -120,6 +129,18 @@ impl World {
     r#"{"metadata":{"name":"l"}}"#,
     "201 1"
 )]
+#[case::an_update_that_creates_at_a_version(
+    "PUT",
+    "/apis/coordination.k8s.io/v1/namespaces/probe/leases/l",
+    r#"{"metadata":{"name":"l","resourceVersion":"5"}}"#,
+    "201 1"
+)]
+#[case::an_update_that_creates_with_a_uid(
+    "PUT",
+    "/apis/coordination.k8s.io/v1/namespaces/probe/leases/l",
+    r#"{"metadata":{"name":"l","uid":"u"}}"#,
+    "409 Operation cannot be fulfilled on leases.coordination.k8s.io \"l\": StorageError: invalid object, Code: 4, Key: /registry/leases/probe/l, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: u, UID in object meta: "
+)]
 #[case::a_stale_custom_update("PUT", "/apis/probe.example.com/v1/namespaces/probe/widgets/wd-1", r#"{"apiVersion":"probe.example.com/v1","kind":"Widget","metadata":{"name":"wd-1","resourceVersion":"1"}}"#, "409 Operation cannot be fulfilled on widgets.probe.example.com \"wd-1\": the object has been modified; please apply your changes to the latest version and try again")]
 #[case::a_patch_of_an_old_version(
     "PATCH",
@@ -198,6 +219,55 @@ fn a_write_is_done_or_refused(
 ) {
     let mut world = World::fixture(Version::NEWEST);
     assert_eq!(world.outcome(method, target, body), expected);
+}
+
+/// The requests were authorized as an update or a patch; the default roles grant nothing more.
+#[rstest]
+#[case(
+    "APPLY",
+    "/api/v1/namespaces/probe/configmaps/new?fieldManager=m",
+    r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new"}}"#,
+    "configmaps \"new\" is forbidden: User \"pat\" cannot create resource \"configmaps\" in API group \"\" in the namespace \"probe\""
+)]
+#[case(
+    "PUT",
+    "/apis/coordination.k8s.io/v1/namespaces/probe/leases/new",
+    r#"{"metadata":{"name":"new"}}"#,
+    "leases.coordination.k8s.io \"new\" is forbidden: User \"pat\" cannot create resource \"leases\" in API group \"coordination.k8s.io\" in the namespace \"probe\""
+)]
+#[case(
+    "PATCH",
+    "/api/v1/namespaces/probe/configmaps/cm-1",
+    r#"{"data":{"k":"2"}}"#,
+    ""
+)]
+fn an_update_that_creates_needs_the_right_to_create(
+    #[case] method: &str,
+    #[case] target: &str,
+    #[case] body: &str,
+    #[case] expected: &str,
+) {
+    let mut world = World::fixture(Version::NEWEST);
+    let write = world.write_request(method, target, body).unwrap();
+    let authorizer = Authorizer::Roles(world.model.policy());
+    let user = User {
+        name: "pat".to_owned(),
+        ..User::default()
+    };
+    let requester = Requester {
+        user: &user,
+        authorizer: &authorizer,
+    };
+    let replies = &mut Replies::default();
+    let outcome = world
+        .model
+        .write_as(world.now, write, 7, Some(requester), replies);
+    let message = match outcome {
+        Ok(_) => String::new(),
+        Err(Undone::Refused(refused)) => refused.status.message,
+        Err(other @ (Undone::Waits | Undone::Converts)) => panic!("{other:?}"),
+    };
+    assert_eq!(message, expected);
 }
 
 #[test]
