@@ -69,8 +69,10 @@ pub struct HttpRequest {
 }
 
 impl HttpRequest {
+    /// Returns the header as text; `None` if it is not UTF-8.
     fn header(&self, name: impl http::header::AsHeaderName) -> Option<&str> {
-        self.headers.get(name).and_then(|value| value.to_str().ok())
+        let value = self.headers.get(name)?;
+        std::str::from_utf8(value.as_bytes()).ok()
     }
 }
 

@@ -140,8 +140,10 @@ pub(crate) fn authenticate<'a>(
     if let Some(user) = certified {
         return Ok(Cow::Borrowed(user));
     }
-    let sent = request
-        .header(http::header::AUTHORIZATION)
+    let header = request.headers.get(http::header::AUTHORIZATION);
+    let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let sent = header
+        .as_deref()
         .and_then(|header| header.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim());
@@ -246,6 +248,7 @@ mod tests {
         "403 forbidden: User \"limited\" cannot head path \"/version\""
     )]
     #[case("adm", "GET", "/version", UNKNOWN)]
+    #[case("töken", "GET", "/version", UNKNOWN)]
     #[case("admin1", "GET", "/version", UNKNOWN)]
     #[case("poor", "GET", "/version", MAY)]
     #[case("alice of system:masters", "DELETE", "/nope", MAY)]
@@ -311,6 +314,19 @@ mod tests {
     #[case("admin as user=bob,group=system:masters", "GET", "/api/v1/nodes", MAY)]
     #[case("admin as user=bob", "GET", "/version", MAY)]
     #[case(
+        "admin as user=jörg",
+        "GET",
+        "/api/v1/nodes",
+        "403 nodes is forbidden: User \"jörg\" cannot list resource \"nodes\" in API group \"\" at the cluster scope"
+    )]
+    #[case("admin as user=bob,group=größe", "GET", "/version", MAY)]
+    #[case(
+        "admin as group=größe",
+        "GET",
+        "/version",
+        "400 requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"größe\"}, Extra:map[string][]string(nil)} without impersonating a user name"
+    )]
+    #[case(
         "admin as user=bob",
         "GET",
         "/api/v1/nodes",
@@ -360,12 +376,15 @@ mod tests {
             ..User::default()
         });
         if !credential.is_empty() && certified.is_none() {
-            headers.insert("authorization", format!("Bearer {credential}").parse().unwrap());
+            headers.insert(
+                "authorization",
+                format!("Bearer {credential}").try_into().unwrap(),
+            );
         }
         for header in impersonation.split(',').filter(|header| !header.is_empty()) {
             let (name, value) = header.split_once('=').unwrap();
             let name = format!("impersonate-{name}").parse::<http::HeaderName>().unwrap();
-            headers.append(name, value.parse().unwrap());
+            headers.append(name, value.to_owned().try_into().unwrap());
         }
         let asked = HttpRequest {
             method: method.parse().unwrap(),
@@ -383,6 +402,28 @@ mod tests {
             |()| String::new(),
         );
         assert_eq!(outcome, expected);
+    }
+
+    #[rstest]
+    #[case("user", 403)]
+    #[case("group", 400)]
+    #[case("uid", 400)]
+    #[case("extra-a", 400)]
+    fn headers_that_are_not_utf_8_never_fall_back_to_the_caller(#[case] what: &str, #[case] code: u16) {
+        let mut headers = http::HeaderMap::new();
+        let name = format!("impersonate-{what}").parse::<http::HeaderName>().unwrap();
+        headers.insert(name, http::HeaderValue::from_bytes(b"\xff").unwrap());
+        let asked = HttpRequest {
+            method: http::Method::GET,
+            path: "/api/v1/nodes".to_owned(),
+            query: "".into(),
+            headers,
+            body: Bytes::new(),
+        };
+        let roles = Authorizer::Roles(Arc::new(default_policy(Version::NEWEST)));
+        let outcome = impersonated(Cow::Borrowed(&ADMIN), &asked, || roles.clone(), Version::NEWEST)
+            .and_then(|user| roles.check(&user, &asked));
+        assert_eq!(outcome.unwrap_err().code, code);
     }
 
     #[test]

@@ -102,10 +102,8 @@ fn wanted(request: &HttpRequest) -> User {
         let Some(what) = name.as_str().strip_prefix(PREFIX) else {
             continue;
         };
-        let Ok(value) = value.to_str() else {
-            continue;
-        };
-        let value = || value.to_owned();
+        // A value that is not UTF-8 names another user than the caller, too.
+        let value = || String::from_utf8_lossy(value.as_bytes()).into_owned();
         match what {
             "user" if wanted.name.is_empty() => wanted.name = value(),
             "uid" if wanted.uid.is_empty() => wanted.uid = value(),
