@@ -21,6 +21,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::catalog::by_age;
 
+pub mod approval;
 mod check;
 pub mod conversion;
 pub(crate) mod formats;
@@ -140,7 +141,7 @@ impl Definition {
 /// The validation errors, each with its field, as the server reports them.
 pub fn established(manifest: &Value, others: &[Value]) -> Result<(Value, Vec<KindRef>), Vec<String>> {
     let mut definition = prepared(manifest.clone(), None);
-    let errors = check::validate(&definition);
+    let errors = check::validate(&definition, None);
     if !errors.is_empty() {
         return Err(errors.iter().map(in_words).collect());
     }
@@ -183,7 +184,7 @@ pub fn validate_create(kind: &ApiResource, object: &Value, version: Version) -> 
             errors.extend(replicas_error(kind, object));
             errors
         }
-        None if kind.defines => check::validate(&prepared(object.clone(), None)),
+        None if kind.defines => check::validate(&prepared(object.clone(), None), None),
         None => Vec::new(),
     }
 }
@@ -204,7 +205,7 @@ pub fn validate_update(
         }
         (Some(definition), Some(Subresource::Status)) => definition.status_errors(object, old, version),
         (None, None) if kind.defines => {
-            let mut errors = check::validate(object);
+            let mut errors = check::validate(object, Some(old));
             errors.extend(check::changes(object, old));
             errors
         }

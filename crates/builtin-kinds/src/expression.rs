@@ -26,6 +26,7 @@ mod values;
 
 pub use fields::Fields;
 pub use library::authorization::Authorizer;
+pub(crate) use library::url::is_absolute as is_absolute_url;
 pub(crate) use values::double;
 pub use values::{
     check_constructed, constructed, list, optional, text, to_items, to_json, untyped, with_format,

@@ -12,7 +12,7 @@ use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::object::Stored;
 use apimachinery::time::timestamp;
 use builtin_kinds::crd::names::Taken;
-use builtin_kinds::crd::{names, rows, terminating};
+use builtin_kinds::crd::{approval, names, rows, terminating};
 use builtin_kinds::ownership::Ownership;
 use serde_json::{Value, json};
 
@@ -98,9 +98,11 @@ impl Model {
         }
         self.register(now, &was, written);
         let mut named = was.clone();
+        approval::judge(&mut named, &time);
+        let judged = named.clone();
         names::accept(&mut named, &self.names_in_use(kind, stored), &time);
         let mut last = Arc::clone(stored);
-        for change in [named.clone(), {
+        for change in [judged, named.clone(), {
             names::establish(&mut named, &time);
             named
         }] {
@@ -137,7 +139,7 @@ impl Model {
         self.install(stored, &definition);
         let held = definition["metadata"]["finalizers"].as_array();
         let only_cleanup = held.is_none_or(|names| names.iter().all(|name| name == CLEANUP));
-        if let Some(of) = rows(&definition).first() {
+        if let Some(of) = self.served(&definition).first() {
             let objects: Vec<_> = self.objects(of).values().cloned().collect();
             for object in objects {
                 let outcome = write::delete(&object, now);
@@ -188,7 +190,7 @@ impl Model {
             text.unwrap_or_default().to_owned()
         };
         let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
-        let served = rows(definition);
+        let served = self.served(definition);
         let spec_and_names = json!([definition["spec"], definition["status"]["acceptedNames"]]);
         let before = self.installed.insert(
             stored.key.clone(),
@@ -207,6 +209,16 @@ impl Model {
         {
             tracing::debug!(resource = &*kind.plural, "definition reinstalled");
             self.storage.relist(self.resource_id(kind));
+        }
+    }
+
+    /// Returns the rows of a definition. In a built-in group it has none: the server itself responds to all requests for the
+    /// group, in any version.
+    fn served(&self, definition: &Value) -> Vec<KindRef> {
+        let group = definition["spec"]["group"].as_str().unwrap_or_default();
+        match self.catalog.has_builtin_group(group) {
+            true => Vec::new(),
+            false => rows(definition),
         }
     }
 

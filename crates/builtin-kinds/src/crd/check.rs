@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use apimachinery::status::Cause;
 use serde_json::{Value, json};
 
-use super::schema_check;
 use super::structural::texts;
+use super::{approval, schema_check};
 use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::naming::{dns1035_label, subdomain};
@@ -25,8 +25,8 @@ fn legal_name(found: &mut ErrorList, field: &str, value: &Value, errors: fn(&str
     }
 }
 
-/// Returns the validation errors of a definition with defaults.
-pub(crate) fn validate(definition: &Value) -> Vec<Cause> {
+/// Returns the validation errors of a definition with defaults; `old`: the definition before an update.
+pub(crate) fn validate(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut found = ErrorList::default();
     let spec = &definition["spec"];
     let (group, names) = (text(&spec["group"]), &spec["names"]);
@@ -60,20 +60,9 @@ pub(crate) fn validate(definition: &Value) -> Vec<Cause> {
     names_of(&mut found, names);
     conversion(&mut found, &spec["conversion"]);
     stored(&mut found, definition);
-    let is_protected = ["k8s.io", "kubernetes.io"]
-        .iter()
-        .any(|domain| group == *domain || group.ends_with(&format!(".{domain}")));
-    if is_protected && definition["metadata"]["annotations"][APPROVAL].is_null() {
-        let why = format!(
-            "protected groups must have approval annotation \"{APPROVAL}\", see \
-             https://github.com/kubernetes/enhancements/pull/1111"
-        );
-        found.required(&format!("metadata.annotations[{APPROVAL}]"), &why);
-    }
+    approval::check(&mut found, definition, old);
     found.into_causes()
 }
-
-const APPROVAL: &str = "api-approved.kubernetes.io";
 
 fn text(json: &Value) -> &str {
     json.as_str().unwrap_or_default()

@@ -18,7 +18,7 @@ pub(super) mod pairs;
 mod quantity;
 mod semver;
 pub(super) mod sets;
-mod url;
+pub(super) mod url;
 
 pub(super) use format::is_format;
 

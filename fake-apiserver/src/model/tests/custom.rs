@@ -116,6 +116,41 @@ fn a_definition_is_served_once_it_is_established() {
 }
 
 #[test]
+fn a_definition_of_a_built_in_group_serves_nothing() {
+    const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let mut world = World::fixture(Version::NEWEST);
+    assert_eq!(
+        world.outcome("POST", ROLES, r#"{"metadata":{"name":"kept"}}"#),
+        "201 1"
+    );
+    let definition = json!({
+        "metadata": {
+            "name": "clusterroles.rbac.authorization.k8s.io",
+            "annotations": { "api-approved.kubernetes.io": "unapproved" },
+        },
+        "spec": {
+            "group": "rbac.authorization.k8s.io",
+            "scope": "Cluster",
+            "names": { "plural": "clusterroles", "kind": "ClusterRole" },
+            "versions": [{
+                "name": "v9", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object" } },
+            }],
+        },
+    });
+    world.write("POST", CRDS, &definition.to_string()).unwrap();
+    let made =
+        r#"{"apiVersion":"rbac.authorization.k8s.io/v9","kind":"ClusterRole","metadata":{"name":"made"}}"#;
+    assert_eq!(
+        world.outcome("POST", "/apis/rbac.authorization.k8s.io/v9/clusterroles", made),
+        "404 the server could not find the requested resource"
+    );
+    let name = format!("{CRDS}/clusterroles.rbac.authorization.k8s.io");
+    world.write("DELETE", &name, "").unwrap();
+    assert_eq!(world.object(&format!("{ROLES}/kept"))["metadata"]["name"], "kept");
+}
+
+#[test]
 fn rows_of_the_same_definition_are_equal() {
     let row = |world: World| world.model.catalog().find("x.example.com", "gadgets").cloned();
     assert_eq!(row(defined()), row(defined()));

@@ -64,6 +64,11 @@ pub(super) fn read(text: &str) -> Option<Url> {
     url.filter(|_| readable)
 }
 
+/// Returns whether the text is a URL with scheme and host.
+pub(crate) fn is_absolute(text: &str) -> bool {
+    read(text).is_some_and(|url| !url.scheme.is_empty() && !url.host.is_empty())
+}
+
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text
