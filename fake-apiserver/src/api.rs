@@ -215,14 +215,13 @@ fn read(request: &HttpRequest, route: Route, watch_list: bool) -> Result<Request
             watch,
         } => {
             let collection = Collection { kind, namespace };
-            if request.method == Method::GET {
+            let custom = collection.kind.custom;
+            // The handler of custom resources takes the verb from the path: below `watch`, any method watches.
+            if request.method == Method::GET || watch && custom {
                 read_collection(request, collection, watch, None, watch_list)
             } else if watch {
                 Err(Status::method_not_allowed())
-            } else if collection.kind.custom
-                && collection.namespace.is_none()
-                && request.method == Method::DELETE
-            {
+            } else if custom && collection.kind.namespaced && collection.namespace.is_none() {
                 return Err(Answer::text(404, "404 page not found\n"));
             } else {
                 let place = write::Place {
@@ -291,7 +290,8 @@ fn read(request: &HttpRequest, route: Route, watch_list: bool) -> Result<Request
                     }
                 }
             };
-            let read_only = request.method == Method::GET;
+            let custom = collection.kind.custom;
+            let read_only = request.method == Method::GET || watch && custom;
             if watch && !read_only {
                 return Err(refuse(Status::method_not_allowed()));
             }

@@ -253,7 +253,7 @@ const NO_METHOD: &str =
 #[case(Method::DELETE, "/apis/probe.example.com/v1/widgets", NO_PAGE)]
 #[case(Method::PUT, WD, "400 BadRequest|name must be provided|-")]
 #[case(Method::POST, &format!("{CM}/cm-1"), NO_METHOD)]
-#[case(Method::DELETE, &format!("{WD}/wd-1/status"), NO_METHOD)]
+#[case(Method::DELETE, &format!("{WD}/wd-1/status"), "405 MethodNotAllowed|delete is not supported on resources of kind \"widgets.probe.example.com\"|{\"group\":\"probe.example.com\",\"kind\":\"widgets\"}")]
 #[case(Method::DELETE, "/api/v1/namespaces", NO_METHOD)]
 #[case(Method::PUT, "/api/v1/nodes", NO_METHOD)]
 #[case(Method::GET, "/api/v1/namespaces/probe/finalize", NO_METHOD)]

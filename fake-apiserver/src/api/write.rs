@@ -175,6 +175,9 @@ pub(super) fn parse(request: &HttpRequest, place: Place) -> Result<WriteRequest,
             asked.patch(name, subresource)
         }
         (Some(name), Method::DELETE) if subresource.is_none() => asked.delete(name),
+        // The handler of custom resources ignores the name in the path.
+        (Some(_), Method::POST) if kind.custom && subresource.is_none() => asked.create(),
+        (_, method) if kind.custom => Err(Status::not_supported(&kind, super::verb(&method, false))),
         (_, _) => Err(Status::method_not_allowed()),
     }
 }
