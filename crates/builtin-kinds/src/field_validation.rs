@@ -4,12 +4,11 @@
 
 use apimachinery::go_text;
 use apimachinery::kind::ApiResource;
-use apimachinery::object::OBJECT_META;
 use apimachinery::write::FieldValidation;
 use serde_json::Value;
 
 use crate::crd::Definition;
-use crate::types::Reading;
+use crate::types::{self, Reading};
 
 /// Returns the decoded object and its warnings.
 ///
@@ -27,11 +26,8 @@ pub fn validated(
         misfit,
     } = read;
     if kind.custom {
-        check_metadata(kind, &object)?;
-        let mut unknown = drop_unknown_metadata(&mut object);
-        unknown
-            .iter_mut()
-            .for_each(|field| field.insert_str(0, "metadata."));
+        problems.extend(read_metadata(&mut object)?);
+        let mut unknown = Vec::new();
         if let Some(definition) = Definition::of(kind) {
             unknown.extend(definition.receive(&mut object));
             unknown.extend(definition.receive_embedded(&mut object)?);
@@ -50,76 +46,32 @@ pub fn validated(
     }
 }
 
-/// Removes unknown fields of the metadata and returns their names.
-fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|field, _| {
-            let known = OBJECT_META.contains(&field.as_str());
-            if !known {
-                unknown.push(field.clone());
-            }
-            known
-        });
-    }
-    unknown
-}
-
-/// Checks the types of the metadata of a custom resource. Null is the zero value of any type.
+/// Decodes the metadata of a custom resource, and returns its unknown fields.
 ///
 /// # Errors
 ///
 /// Go's message for the first field of the wrong type.
-fn check_metadata(kind: &ApiResource, object: &Value) -> Result<(), String> {
-    let wrong = |value: &Value, place: &str, go_type: &str| {
-        format!(
-            "json: cannot unmarshal {} into Go struct field {place} of type {go_type}",
-            go_text::json_kind(value)
-        )
+fn read_metadata(object: &mut Value) -> Result<Vec<String>, String> {
+    let Some(metadata) = object.get_mut("metadata") else {
+        return Ok(Vec::new());
     };
-    let metadata = match &object["metadata"] {
-        Value::Null => return Ok(()),
-        metadata @ Value::Object(_) => metadata,
-        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            let place = format!("{}.metadata", kind.kind);
-            return Err(wrong(other, &place, "v1.ObjectMeta"));
-        }
-    };
-    let is_text = |value: &Value| value.is_string() || value.is_null();
-    for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
-        if !is_text(&metadata[field]) {
-            return Err(wrong(
-                &metadata[field],
-                &format!("ObjectMeta.metadata.{field}"),
-                "string",
+    match metadata {
+        Value::Null => return Ok(Vec::new()),
+        Value::Object(_) => {}
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            return Err(format!(
+                "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
+                go_text::json_kind(metadata)
             ));
         }
     }
-    for field in ["labels", "annotations"] {
-        let place = format!("ObjectMeta.metadata.{field}");
-        match &metadata[field] {
-            Value::Null => {}
-            Value::Object(entries) => {
-                if let Some(other) = entries.values().find(|value| !is_text(value)) {
-                    return Err(wrong(other, &place, "string"));
-                }
-            }
-            other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-                return Err(wrong(other, &place, "map[string]string"));
-            }
+    let read = types::read_named("meta/v1.ObjectMeta", metadata);
+    match read.misfit {
+        Some(misfit) => Err(misfit),
+        None => {
+            *metadata = read.object;
+            let prefixed = |problem: String| problem.replacen("field \"", "field \"metadata.", 1);
+            Ok(read.problems.into_iter().map(prefixed).collect())
         }
     }
-    let place = "ObjectMeta.metadata.finalizers";
-    match &metadata["finalizers"] {
-        Value::Null => {}
-        Value::Array(finalizers) => {
-            if let Some(other) = finalizers.iter().find(|value| !is_text(value)) {
-                return Err(wrong(other, place, "string"));
-            }
-        }
-        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
-            return Err(wrong(other, place, "[]string"));
-        }
-    }
-    Ok(())
 }
