@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 pub enum Patch {
     /// JSON Merge Patch (RFC 7386).
     Merge(Value),
-    /// JSON Patch (RFC 6902).
-    Json(json_patch::Patch),
+    /// JSON Patch (RFC 6902). An operation is read when it is its turn.
+    Json(Vec<Map<String, Value>>),
     /// Strategic merge patch.
     Strategic(Map<String, Value>),
 }

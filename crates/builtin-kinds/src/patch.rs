@@ -106,7 +106,7 @@ pub enum PatchError {
 /// # Errors
 /// A [`PatchError`].
 pub fn by_operations(object: Value, operations: &[Map<String, Value>]) -> Result<Value, PatchError> {
-    let object = json::apply_unread(object, operations)?;
+    let object = json::apply(object, operations)?;
     match object.is_object() && !depth::is_too_deep(&object) {
         true => Ok(object),
         false => Err(PatchError::Other("the outcome is no object".to_owned())),

@@ -18,25 +18,12 @@ const COPIED_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// Maximum depth of the result before it is decoded as its kind, which has the final limit.
 const LEVELS_MAX: usize = DEPTH_MAX * 2;
 
-/// Applies the operations in order.
+/// Applies the operations in order, each of which is read when it is its turn.
 ///
 /// # Errors
 ///
 /// The error of the first operation that fails, or of a result above a limit.
-pub(super) fn apply(object: Value, operations: &[PatchOperation]) -> Result<Value, PatchError> {
-    let mut document = Document::new(object);
-    for operation in operations {
-        document.apply(operation)?;
-    }
-    document.into_value()
-}
-
-/// Applies operations in JSON, each of which is read when it is its turn.
-///
-/// # Errors
-///
-/// As of [`apply`].
-pub(super) fn apply_unread(object: Value, operations: &[Map<String, Value>]) -> Result<Value, PatchError> {
+pub(super) fn apply(object: Value, operations: &[Map<String, Value>]) -> Result<Value, PatchError> {
     let mut document = Document::new(object);
     for operation in operations {
         document.apply(&read(operation).map_err(PatchError::Other)?)?;
@@ -333,9 +320,9 @@ fn index(key: &str, length: usize) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use serde_json::{Value, json};
+    use serde_json::{Map, Value, json};
 
-    use super::{apply, apply_unread};
+    use super::apply;
 
     #[rstest]
     #[case::absent_is_null(json!([{"op": "test", "path": "/metadata/finalizers", "value": null}]), true)]
@@ -355,7 +342,7 @@ mod tests {
     #[case::a_replacement_past_the_end_of_a_list(json!([{"op": "replace", "path": "/items/1", "value": 1}]), false)]
     fn what_is_not_there(#[case] operations: Value, #[case] passes: bool) {
         let object = json!({"metadata": {"name": "a"}, "items": [1]});
-        let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
+        let operations: Vec<Map<String, Value>> = serde_json::from_value(operations).unwrap();
         assert_eq!(apply(object, &operations).is_ok(), passes);
     }
 
@@ -368,7 +355,7 @@ mod tests {
     #[case::keys_are_unescaped(json!([{"op": "add", "path": "/m/a~1b~0", "value": 1}]), json!({"l": [1, 2, 3], "m": {"a/b~": 1}}))]
     #[case::all_of_it(json!([{"op": "replace", "path": "", "value": [1]}]), json!([1]))]
     fn operations_are_applied(#[case] operations: Value, #[case] outcome: Value) {
-        let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
+        let operations: Vec<Map<String, Value>> = serde_json::from_value(operations).unwrap();
         let object = json!({"l": [1, 2, 3], "m": {}});
         assert_eq!(apply(object, &operations), Ok(outcome));
     }
@@ -380,7 +367,7 @@ mod tests {
     #[case::what_is_not_there(json!([{"op": "remove", "path": "/x"}]))]
     #[case::a_number_for_all(json!([{"op": "replace", "path": "", "value": 1}]))]
     fn inapplicable_operations_fail(#[case] operations: Value) {
-        let operations: json_patch::Patch = serde_json::from_value(operations).unwrap();
+        let operations: Vec<Map<String, Value>> = serde_json::from_value(operations).unwrap();
         let object = json!({"l": [1, 2, 3], "m": {}});
         assert!(apply(object, &operations).is_err());
     }
@@ -404,15 +391,12 @@ mod tests {
     fn errors_are_those_of_the_library(#[case] operation: Value, #[case] expected: &str) {
         let object = json!({"l": [1, 2, 3], "m": {}});
         let operations = [operation.as_object().cloned().unwrap()];
-        assert_eq!(
-            apply_unread(object, &operations).unwrap_err().to_string(),
-            expected
-        );
+        assert_eq!(apply(object, &operations).unwrap_err().to_string(), expected);
     }
 
     #[test]
     fn a_missing_value_is_null() {
         let operations = [json!({"op": "add", "path": "/a"}).as_object().cloned().unwrap()];
-        assert_eq!(apply_unread(json!({}), &operations), Ok(json!({"a": null})));
+        assert_eq!(apply(json!({}), &operations), Ok(json!({"a": null})));
     }
 }

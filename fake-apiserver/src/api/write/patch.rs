@@ -8,7 +8,7 @@ use apimachinery::status::{Cause, Status};
 use apimachinery::write::{FieldValidation, Patch};
 use apimachinery::{depth, go_text};
 use builtin_kinds::types;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::options::Options;
 use crate::api::options::truthy;
@@ -179,10 +179,12 @@ pub(super) fn operations(body: &[u8]) -> Result<Patch, Status> {
             operations.len()
         )));
     }
-    // An unknown operation fails when it is applied.
-    serde_json::from_value(Value::Array(operations))
-        .map(Patch::Json)
-        .map_err(|_| Status::patch_failed())
+    // What is no operation fails when it is applied, as an unknown one does.
+    let operations = operations.into_iter().map(|operation| match operation {
+        Value::Object(operation) => operation,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    });
+    Ok(Patch::Json(operations.collect()))
 }
 
 /// Parses a strategic merge patch.
