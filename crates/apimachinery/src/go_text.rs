@@ -14,20 +14,35 @@ pub fn quote(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
-            control if control.is_control() => {
-                let code = u32::from(control);
-                let escape = if code < 0x80 {
-                    format!("\\x{code:02x}")
-                } else {
-                    format!("\\u{code:04x}")
+            '\x07' => quoted.push_str("\\a"),
+            '\x08' => quoted.push_str("\\b"),
+            '\x0b' => quoted.push_str("\\v"),
+            '\x0c' => quoted.push_str("\\f"),
+            plain if is_printable(plain) => quoted.push(plain),
+            other => {
+                let code = u32::from(other);
+                let escape = match code {
+                    ..0x80 => format!("\\x{code:02x}"),
+                    0x80..0x10000 => format!("\\u{code:04x}"),
+                    0x10000.. => format!("\\U{code:08x}"),
                 };
                 quoted.push_str(&escape);
             }
-            plain => quoted.push(plain),
         }
     }
     quoted.push('"');
     quoted
+}
+
+/// Returns whether a character is printable, as Go's `unicode.IsPrint` does: not a control or format character, and no space
+/// but the ASCII one.
+pub fn is_printable(character: char) -> bool {
+    if character.is_ascii() {
+        return !character.is_ascii_control();
+    }
+    // At the start of a text, combining characters would be escaped too.
+    let text = String::from_iter(['a', character]);
+    text.escape_debug().eq(text.chars())
 }
 
 /// Formats a JSON value as `%v` does after decoding in Go: `map[a:1 b:[x y]]`.

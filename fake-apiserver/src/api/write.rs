@@ -21,8 +21,9 @@ mod options;
 mod patch;
 mod posted;
 
+pub(crate) use deletion::check as check_options;
 pub use deletion::{DeleteOptions, Propagation};
-use options::Options;
+use options::{MANAGER_BYTES_MAX, Options};
 use patch::Format;
 
 /// A well-formed write. The store decides whether it succeeds.
@@ -403,7 +404,6 @@ impl Asked<'_> {
 /// The field manager of a request without `fieldManager`: the printable characters of the `User-Agent` before its first
 /// slash, as many as fit; `unknown` if there are none (apiserver `endpoints/handlers/create.go`, `prefixFromUserAgent`).
 fn program(agent: &str) -> String {
-    const MANAGER_BYTES_MAX: usize = 128;
     let mut program = String::new();
     let named = agent.split('/').next().unwrap_or_default();
     for character in named.chars().filter(|character| !character.is_control()) {

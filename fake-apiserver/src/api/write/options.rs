@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use crate::api::HttpRequest;
 use crate::api::options::truthy;
 
+/// Maximum bytes of a field manager (apimachinery `FieldManagerMaxLength`).
+pub(super) const MANAGER_BYTES_MAX: usize = 128;
+
 /// Query parameters of a write.
 pub(super) struct Options<'r> {
     pub(super) query: &'r [(String, String)],
@@ -46,7 +49,8 @@ impl<'r> Options<'r> {
     }
 
     pub(super) fn faults(&self) -> Vec<Cause> {
-        let mut faults = dry_run_faults(&self.all("dryRun"));
+        let mut faults = manager_faults(self.first("fieldManager").unwrap_or_default());
+        faults.extend(dry_run_faults(&self.all("dryRun")));
         if self.validation().is_none() {
             faults.push(Cause {
                 reason: "FieldValueNotSupported".to_owned(),
@@ -86,6 +90,31 @@ impl<'r> Options<'r> {
         }
         Ok(body)
     }
+}
+
+/// Validates `fieldManager`: its length, and that all characters are printable.
+fn manager_faults(manager: &str) -> Vec<Cause> {
+    let fault = |reason: &str, message: String| Cause {
+        reason: reason.to_owned(),
+        message,
+        field: "fieldManager".to_owned(),
+    };
+    let too_long = (manager.len() > MANAGER_BYTES_MAX).then(|| {
+        let message = format!("Too long: may not be more than {MANAGER_BYTES_MAX} bytes");
+        fault("FieldValueTooLong", message)
+    });
+    let unprintable = manager
+        .char_indices()
+        .filter(|(_, character)| !go_text::is_printable(*character));
+    let unprintable = unprintable.map(|(at, character)| {
+        let message = format!(
+            "Invalid value: {}: invalid character U+{:04X} (at position {at})",
+            go_text::quote(manager),
+            u32::from(character)
+        );
+        fault("FieldValueInvalid", message)
+    });
+    too_long.into_iter().chain(unprintable).collect()
 }
 
 /// Validates `dryRun`: only `All` is supported.

@@ -53,7 +53,7 @@ pub(super) fn format(request: &HttpRequest, kind: &ApiResource) -> Result<Format
 ///
 /// 422.
 pub(super) fn check_options(format: Format, options: &Options) -> Result<(), Status> {
-    let mut faults = options.faults();
+    let mut faults = Vec::new();
     let force = options.first("force").is_some_and(truthy);
     match (format, options.first("fieldManager").unwrap_or_default()) {
         (Format::Apply, "") => faults.push(Cause {
@@ -68,6 +68,7 @@ pub(super) fn check_options(format: Format, options: &Options) -> Result<(), Sta
         }),
         (_, _) => {}
     }
+    faults.extend(options.faults());
     if faults.is_empty() {
         Ok(())
     } else {
