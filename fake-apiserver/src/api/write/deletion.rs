@@ -43,15 +43,60 @@ pub enum Propagation {
 }
 
 impl DeleteOptions {
-    /// Decodes all options except the propagation.
+    /// Decodes the options of a valid body.
     pub(super) fn of(body: &Value) -> Self {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let orphan = body["orphanDependents"].as_bool();
         Self {
             grace_period_seconds: body["gracePeriodSeconds"].as_i64(),
             uid: text("/preconditions/uid"),
             resource_version: text("/preconditions/resourceVersion"),
-            ..Self::default()
+            propagation: match (body["propagationPolicy"].as_str(), orphan) {
+                (Some("Foreground"), _) => Some(Propagation::Foreground),
+                (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
+                (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
+                (Some(_), _) | (None, None) => None,
+            },
+            accepted_only: orphan == Some(false),
         }
+    }
+}
+
+/// Checks that the options are known and do not contradict each other.
+///
+/// # Errors
+///
+/// 422.
+pub(crate) fn check(body: &Value) -> Result<(), Status> {
+    let mut faults = dry_run_faults(&body_dry_run(body));
+    let fault = |reason: &str, message: String| Cause {
+        reason: reason.to_owned(),
+        message,
+        field: "propagationPolicy".to_owned(),
+    };
+    match (
+        body["propagationPolicy"].as_str(),
+        body["orphanDependents"].as_bool(),
+    ) {
+        (Some(policy), Some(_)) => {
+            let message = format!(
+                "Invalid value: {}: orphanDependents and deletionPropagation cannot be both set",
+                go_text::quote(policy)
+            );
+            faults.push(fault("FieldValueInvalid", message));
+        }
+        (Some("Foreground" | "Background" | "Orphan") | None, _) => {}
+        (Some(other), None) => {
+            let message = format!(
+                "Unsupported value: {}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"",
+                go_text::quote(other)
+            );
+            faults.push(fault("FieldValueNotSupported", message));
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Status::invalid_options("DeleteOptions", &faults)),
     }
 }
 
@@ -70,46 +115,8 @@ pub(super) fn read(
     } else {
         body::delete_options(request)?
     };
-    let mut faults = dry_run_faults(&body_dry_run(&body));
-    let orphan = body["orphanDependents"].as_bool();
-    let policy = body["propagationPolicy"].as_str();
-    let propagation = match (policy, orphan) {
-        (Some(policy), Some(_)) => {
-            faults.push(Cause {
-                reason: "FieldValueInvalid".to_owned(),
-                message: format!(
-                    "Invalid value: {}: orphanDependents and deletionPropagation cannot be both set",
-                    go_text::quote(policy)
-                ),
-                field: "propagationPolicy".to_owned(),
-            });
-            None
-        }
-        (Some("Foreground"), None) => Some(Propagation::Foreground),
-        (Some("Background"), None) => Some(Propagation::Background),
-        (Some("Orphan"), None) | (None, Some(true)) => Some(Propagation::Orphan),
-        (Some(other), None) => {
-            faults.push(Cause {
-                reason: "FieldValueNotSupported".to_owned(),
-                message: format!(
-                    "Unsupported value: {}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"",
-                    go_text::quote(other)
-                ),
-                field: "propagationPolicy".to_owned(),
-            });
-            None
-        }
-        (None, Some(false)) => Some(Propagation::Background),
-        (None, None) => None,
-    };
-    if !faults.is_empty() {
-        return Err(Status::invalid_options("DeleteOptions", &faults));
-    }
-    let how = DeleteOptions {
-        propagation,
-        accepted_only: orphan == Some(false),
-        ..DeleteOptions::of(&body)
-    };
+    check(&body)?;
+    let how = DeleteOptions::of(&body);
     let shown = SHOWN
         .iter()
         .filter_map(|name| Some((*name, body.get(*name)?.clone())))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use apimachinery::kind::{ApiResource, Deletion};
 use apimachinery::object::Stored;
-use apimachinery::options::ListRequest;
+use apimachinery::options::{ListRequest, RequestedVersion, VersionMatch};
 use apimachinery::status::Status;
 use bytes::Bytes;
 use serde_json::Value;
@@ -131,6 +131,12 @@ impl Writer<'_> {
         options: &DeleteOptions,
     ) -> Result<(u16, Bytes), Status> {
         self.warn_of_orphans(options);
+        // They are listed in pages, and a page at a version is exact.
+        let exact = list.version_match.is_none() && matches!(list.resource_version, RequestedVersion::At(_));
+        let list = &ListRequest {
+            version_match: list.version_match.or(exact.then_some(VersionMatch::Exact)),
+            ..list.clone()
+        };
         // A lagging watch cache is not waited for: it cannot advance before this call returns.
         let page = match self.model.list(self.now + watchcache::FRESH_WAIT, self.now, list) {
             ListOutcome::Page(page) => page,

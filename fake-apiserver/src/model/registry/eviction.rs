@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::deletion::check_preconditions;
 use super::{DONE, Writer, is_terminating, text};
-use crate::api::write::DeleteOptions;
+use crate::api::write::{DeleteOptions, check_options};
 use crate::model::write;
 
 const SEVERAL_BUDGETS: &str =
@@ -61,6 +61,7 @@ impl Writer<'_> {
             }
         }
         self.tell_disrupted(&current, &options)?;
+        check_options(&eviction["deleteOptions"])?;
         let options = DeleteOptions {
             // The write of the condition changed the version.
             resource_version: options.resource_version.filter(|_| self.dry_run),
