@@ -7,6 +7,7 @@
 //! `plugin/admission/namespace/lifecycle`; the strategies of each kind, as columns of the catalog.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,6 +63,9 @@ pub struct Done {
 
 /// Response to a POST that created no object.
 const DONE: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}"#;
+
+/// Time of a check for repeated owner references, in its warning.
+const AFTER_MUTATION: &str = " after mutating admission happens";
 
 /// Field manager of changes by admission.
 const SERVER: &str = "kube-apiserver";
@@ -195,12 +199,20 @@ pub(super) fn write(
 impl Writer<'_> {
     fn act(&mut self, action: WriteAction, seed: u64) -> Result<(u16, Bytes), Status> {
         match action {
-            WriteAction::Create { object } => self.create(self.received(object), seed),
+            WriteAction::Create { object } => {
+                let mut object = self.received(object);
+                self.drop_repeated_owners(&mut object, "");
+                self.create(object, seed)
+            }
             WriteAction::Update {
                 name,
                 subresource,
                 object,
-            } => self.put(&name, subresource, self.received(object)),
+            } => {
+                let mut object = self.received(object);
+                self.drop_repeated_owners(&mut object, "");
+                self.put(&name, subresource, object)
+            }
             WriteAction::Patch {
                 name,
                 subresource,
@@ -261,6 +273,30 @@ impl Writer<'_> {
     /// Returns the kind of the request.
     fn requested_kind(&self) -> KindRef {
         self.collection.kind.clone()
+    }
+
+    /// Removes repeated owner references, with a warning. `when` is its part for the time of the check.
+    fn drop_repeated_owners(&mut self, object: &mut Value, when: &str) {
+        let owners = object.pointer_mut("/metadata/ownerReferences");
+        let Some(owners) = owners.and_then(Value::as_array_mut) else {
+            return;
+        };
+        let mut known = HashSet::new();
+        let mut repeated: Vec<String> = Vec::new();
+        owners.retain(|owner| {
+            let is_new = known.insert(owner.clone());
+            if !is_new {
+                repeated.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+            }
+            is_new
+        });
+        if !repeated.is_empty() {
+            self.warnings.push(format!(
+                ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, \
+                 and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+                repeated.join(", ")
+            ));
+        }
     }
 
     /// Converts the received object to the stored version.

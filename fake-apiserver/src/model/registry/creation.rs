@@ -10,7 +10,7 @@ use builtin_kinds::{admission_policy, crd, naming, ownership, unevaluated, valid
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{Writer, is_terminating, remove, text};
+use super::{AFTER_MUTATION, Writer, is_terminating, remove, text};
 use crate::model::write::{self, Outcome};
 
 /// Maximum number of generated names that are tried.
@@ -93,6 +93,7 @@ impl Writer<'_> {
         let uid = write::uid(self.nonce, &self.key(name));
         let before = self.mutating().then(|| object.clone());
         self.mutate_new(&mut object, name, &uid)?;
+        self.drop_repeated_owners(&mut object, AFTER_MUTATION);
         let renamed = text(&object, "name").to_owned();
         let name = if renamed.is_empty() {
             name

@@ -196,6 +196,10 @@ pub(super) fn check_preconditions(
 
 /// Sets the finalizers for the garbage collector.
 fn propagate(kind: &ApiResource, object: &mut Value, options: &DeleteOptions) {
+    // The store of events has no garbage collection.
+    if kind.kind == "Event" && !kind.custom {
+        return;
+    }
     let said = finalizers(object).any(|name| matches!(name, "orphan" | "foregroundDeletion"));
     let by_itself = (kind.orphans && !said).then_some(Propagation::Orphan);
     let Some(propagation) = options.propagation.or(by_itself) else {

@@ -15,7 +15,7 @@ use builtin_kinds::{admission_policy, crd, ownership, types, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{Writer, finalizers, is_terminating, parts, text};
+use super::{AFTER_MUTATION, Writer, finalizers, is_terminating, parts, text};
 use crate::api::write::check_namespace;
 use crate::model::write;
 
@@ -196,6 +196,7 @@ impl Writer<'_> {
         if self.mutating() {
             self.mutate_changed(&mut manifest, &stored, current.name(), subresource)?;
         }
+        self.drop_repeated_owners(&mut manifest, AFTER_MUTATION);
         let part_of_whole = matches!(
             subresource,
             None | Some(Subresource::EphemeralContainers | Subresource::Resize)
