@@ -140,6 +140,12 @@ impl Status {
         Self::invalid(&what, details_of(name, group, &kind.kind), faults)
     }
 
+    /// 422: an object that fails validation, by the version and kind that it has.
+    pub fn invalid_sent(api_version: &str, kind: &str, name: &str, faults: &[Cause]) -> Self {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        Self::invalid(&format!("{kind}.{group}"), details_of(name, group, kind), faults)
+    }
+
     /// 422: an incomplete review. The Status has neither kind nor name.
     pub fn invalid_review(kind: &ApiResource, faults: &[Cause]) -> Self {
         Self::invalid(

@@ -9,7 +9,7 @@ use json_patch::merge;
 use serde_json::{Map, Value};
 
 use super::schema::Schema;
-use super::types;
+use super::{convert, types};
 use crate::field_validation::validated;
 
 mod json;
@@ -68,6 +68,11 @@ pub fn patched(
     if depth::is_too_deep(&object) {
         return Err(refused(depth::TOO_DEEP));
     }
+    if !matches!(patch, Patch::Strategic(_))
+        && let Some(why) = convert::refusal(kind, &object, SCHEME)
+    {
+        return Err(refused(&why));
+    }
     if let Patch::Strategic(_) = patch {
         // The kind cannot change, and a value of the wrong type is reported before the write.
         types::restorable(kind, &object).map_err(|why| refused(&why))?;
@@ -89,6 +94,9 @@ pub fn patched(
     warnings.extend(unknown);
     Ok((object, warnings))
 }
+
+/// Name of the scheme in errors of patches.
+const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// Error of a JSON Patch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

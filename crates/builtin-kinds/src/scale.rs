@@ -25,6 +25,20 @@ pub fn of(object: &Stored) -> Result<Stored, Status> {
     ))
 }
 
+/// Returns the Scale that a write changes. Without desired replicas it has none.
+///
+/// # Errors
+///
+/// 404 for a kind without `scale`.
+pub fn before_write(object: &Stored) -> Result<Value, Status> {
+    let mut json = object.json();
+    let scale = object.kind.scale.as_ref().ok_or_else(Status::unknown_path)?;
+    if json.pointer(&scale.spec).and_then(Value::as_i64).is_none() && object.kind.custom {
+        set(scale, &mut json, 0);
+    }
+    shown(&object.kind, &json)
+}
+
 /// Returns the Scale as JSON, in the order of the wire. Errors as for [`of`].
 pub fn shown(kind: &ApiResource, object: &Value) -> Result<Value, Status> {
     let scale = kind.scale.as_ref().ok_or_else(Status::unknown_path)?;

@@ -9,11 +9,10 @@ use std::fmt::Write as _;
 use apimachinery::kind::ApiResource;
 use apimachinery::status::Status;
 use apimachinery::write::FieldValidation;
-use apimachinery::{Version, depth, go_text};
-use builtin_kinds::catalog::Catalog;
+use apimachinery::{depth, go_text};
 use builtin_kinds::field_validation::validated;
-use builtin_kinds::types;
 use builtin_kinds::types::Reading;
+use builtin_kinds::{convert, types};
 use serde_json::Value;
 
 use super::accept::PROTOBUF;
@@ -100,7 +99,7 @@ pub(super) fn object(
     if !kind.custom && !sent_kind.is_empty() && sent_kind != kind.kind {
         return Err(cannot(
             &sent_kind,
-            &unknown_conversion(kind, &api_version, &sent_kind),
+            &convert::unknown_conversion(kind, &api_version, &sent_kind, SCHEME),
         ));
     }
     if !api_version.is_empty() && !kind.is_read_from(&api_version) {
@@ -174,6 +173,9 @@ fn yaml(body: &[u8]) -> Result<Value, String> {
     Ok(value)
 }
 
+/// Name of the scheme in errors of bodies.
+const SCHEME: &str = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
+
 /// Maximum depth of YAML while it is parsed; that of objects is checked afterwards.
 const YAML_DEPTH: usize = 120;
 
@@ -203,32 +205,6 @@ fn check_tree(value: &Value) -> Result<(), String> {
         "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type {of_type}",
         go_text::json_kind(value)
     ))
-}
-
-/// Returns the error of a conversion from one kind to another: both known, or the sent one unknown.
-fn unknown_conversion(kind: &ApiResource, api_version: &str, sent: &str) -> String {
-    let sent_version = if api_version.is_empty() {
-        kind.api_version()
-    } else {
-        api_version.to_owned()
-    };
-    if Catalog::builtin(Version::V1_36)
-        .find_kind(&sent_version, sent)
-        .is_some()
-    {
-        let package = kind.group.split('.').next().filter(|group| !group.is_empty());
-        let version = sent_version.rsplit('/').next().unwrap_or_default();
-        format!(
-            "converting ({version}.{sent}) to ({}.{}): unknown conversion",
-            package.unwrap_or("core"),
-            kind.kind
-        )
-    } else {
-        format!(
-            "no kind \"{sent}\" is registered for version \"{sent_version}\" in scheme \
-             \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
-        )
-    }
 }
 
 /// Returns the beginning of a body: as text if it looks like JSON, else in hex.

@@ -20,8 +20,7 @@ use apimachinery::time::timestamp;
 use apimachinery::write::Subresource;
 use apimachinery::{go_text, object};
 use builtin_kinds::ownership::Ownership;
-use builtin_kinds::scale::of as scale_of;
-use builtin_kinds::{convert, defaults, ownership, patch, size, types};
+use builtin_kinds::{catalog, convert, defaults, ownership, patch, scale as scales, size, types};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -223,10 +222,7 @@ impl Writer<'_> {
                 self.needs_namespace()?;
                 let current = self.current(&name)?;
                 let (of, whole) = match subresource {
-                    Some(Subresource::Scale) => {
-                        let scale = scale_of(&current)?;
-                        (scale.kind.clone(), scale.json())
-                    }
+                    Some(Subresource::Scale) => (catalog::scale(), scales::before_write(&current)?),
                     None
                     | Some(
                         Subresource::Status
@@ -243,6 +239,11 @@ impl Writer<'_> {
                 self.warnings.extend(more);
                 check_name(&object, &name)?;
                 check_namespace(&object, &self.collection)?;
+                let errors = [self.kind_error(&object), self.version_error(&object)];
+                let errors: Vec<Cause> = errors.into_iter().flatten().collect();
+                if !errors.is_empty() && subresource != Some(Subresource::Scale) {
+                    return Err(self.invalid(&object, &name, &errors));
+                }
                 self.update(&current, subresource, self.received(object))
             }
             WriteAction::Apply {
@@ -346,7 +347,7 @@ impl Writer<'_> {
         self.find(name).ok_or_else(|| Status::not_found(&self.kind, name))
     }
 
-    /// Checks kind and version of a custom resource, which must be present and match the path.
+    /// Returns the error of a custom resource of another kind.
     fn kind_error(&self, object: &Value) -> Option<Cause> {
         let kind = self.stored_kind();
         let sent = object["kind"].as_str().unwrap_or_default();
@@ -355,6 +356,30 @@ impl Writer<'_> {
             message: format!("Invalid value: {}: must be {}", go_text::quote(sent), kind.kind),
             field: "kind".to_owned(),
         })
+    }
+
+    /// Returns the error of a custom resource after a patch that changed its version. Other requests are decoded in one version.
+    fn version_error(&self, object: &Value) -> Option<Cause> {
+        let kind = self.requested_kind();
+        let sent = object["apiVersion"].as_str().unwrap_or_default();
+        (kind.custom && sent != kind.api_version()).then(|| Cause {
+            reason: "FieldValueInvalid".to_owned(),
+            message: format!(
+                "Invalid value: {}: must be {}",
+                go_text::quote(sent),
+                kind.api_version()
+            ),
+            field: "apiVersion".to_owned(),
+        })
+    }
+
+    /// Returns the error of an invalid object. A custom resource is named by the kind that it has, which can be another one.
+    fn invalid(&self, object: &Value, name: &str, errors: &[Cause]) -> Status {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        match (self.kind.custom, text("apiVersion")) {
+            (false, _) | (true, "") => Status::invalid_object(&self.kind, name, errors),
+            (true, api_version) => Status::invalid_sent(api_version, text("kind"), name, errors),
+        }
     }
 
     /// Returns the namespace of the object. It must exist if namespaces are enforced.

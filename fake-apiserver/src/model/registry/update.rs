@@ -148,7 +148,7 @@ impl Writer<'_> {
         self.check_version(current, &object)?;
         let kind = self.stored_kind();
         if let Some(error) = self.kind_error(&object) {
-            return Err(Status::invalid_object(&kind, current.name(), &[error]));
+            return Err(self.invalid(&object, current.name(), &[error]));
         }
         let stored = current.json();
         let mut reset = false;
@@ -283,8 +283,9 @@ impl Writer<'_> {
             };
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: /registry/{prefix}{}/{}, ResourceVersion: 0, \
-                 AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                kind.plural, current.key, current.uid
+                 AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}",
+                kind.plural,
+                self.key(name),
             );
             return Err(Status::conflict(kind, name, &why));
         }
