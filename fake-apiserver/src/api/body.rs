@@ -179,10 +179,18 @@ const SCHEME: &str = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
 /// Maximum depth of YAML while it is parsed; that of objects is checked afterwards.
 const YAML_DEPTH: usize = 120;
 
+/// Minimum of the YAML events that aliases may repeat, and how many more they may for a byte of the body. With it the cost of
+/// a body is linear in its bytes, whatever its aliases and merge keys refer to.
+const REPEATED_EVENTS: (usize, usize) = (1_000, 4);
+
 /// Parses YAML up to that depth. Of duplicate keys the last value is kept.
 pub(super) fn yaml_tree(body: &[u8]) -> Result<Value, serde_saphyr::Error> {
+    let (minimum, by_byte) = REPEATED_EVENTS;
     let options = serde_saphyr::options! {
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: minimum + by_byte * body.len(),
+        },
         budget: serde_saphyr::budget! { max_depth: YAML_DEPTH, flow_nesting_limit: YAML_DEPTH },
     };
     serde_saphyr::from_slice_with_options(body, options)
@@ -224,4 +232,27 @@ fn summary(body: &[u8]) -> String {
         summary.push_str(" ...");
     }
     summary
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aliases_repeat_what_they_refer_to() {
+        let body = b"a: &a {x: 1}\nb: *a\nc:\n  <<: *a\n  y: 2\n";
+        let expected = serde_json::json!({"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}});
+        assert_eq!(yaml_tree(body).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_cost_of_aliases_is_linear_in_the_body() {
+        let level = |nth: usize| {
+            let aliases = vec![format!("*x{nth}"); 10].join(",");
+            format!("x{}: &x{} {{<<: [{aliases}], k{nth}: v}}\n", nth + 1, nth + 1)
+        };
+        let levels: String = (0..12).map(level).collect();
+        let error = yaml_tree(format!("x0: &x0 {{a: b}}\n{levels}").as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("alias"), "{error}");
+    }
 }
