@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Attributes;
 
 /// Wildcard.
-const ALL: &str = "*";
+pub(super) const ALL: &str = "*";
 
 /// `PolicyRule`: verbs on resources, or on paths. `*` is any; a path may end in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

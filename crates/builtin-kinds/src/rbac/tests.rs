@@ -242,3 +242,45 @@ fn paths_are_granted_like_resources() {
         "{message}"
     );
 }
+
+#[test]
+fn millions_of_permissions_are_compared_as_rules() {
+    let many = |letter: char| -> Vec<String> { (0..2_000).map(|nth| format!("{letter}{nth}")).collect() };
+    let granted = PolicyRule {
+        verbs: many('v'),
+        api_groups: many('g'),
+        resources: many('r'),
+        ..PolicyRule::default()
+    };
+    let user = User {
+        name: "eve",
+        groups: &[],
+    };
+    let held = |rules: Vec<PolicyRule>| Rules {
+        rules,
+        error: String::new(),
+    };
+    assert_eq!(
+        missing(
+            user,
+            &held(vec![PolicyRule::everything()]),
+            std::slice::from_ref(&granted)
+        ),
+        None
+    );
+    // Each holds a part of the permissions, and together all of them.
+    let half = |verbs: &[String]| PolicyRule {
+        verbs: verbs.to_vec(),
+        ..granted.clone()
+    };
+    let (some, rest) = granted.verbs.split_at(1_000);
+    let both = held(vec![half(some), half(rest)]);
+    assert_eq!(missing(user, &both, std::slice::from_ref(&granted)), None);
+    let message = missing(user, &held(vec![half(some)]), &[granted]).unwrap();
+    assert!(message.contains("{APIGroups:[\"g0\"], Resources:[\"r0\"], Verbs:[\"v1000\" \"v1001\" "));
+    assert!(
+        message.ends_with("\n…") && message.len() < 1_000_000,
+        "{} bytes",
+        message.len()
+    );
+}
