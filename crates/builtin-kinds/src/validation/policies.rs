@@ -2,6 +2,8 @@
 //!
 //! Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`.
 
+use std::collections::HashSet;
+
 use apimachinery::Version;
 use serde_json::Value;
 
@@ -55,12 +57,13 @@ fn joined(errors: &mut ErrorList, at: &str, value: &str, begin: &str, why: Vec<S
 /// Validates the names in a rule: each once.
 pub(super) fn named_rule(context: &FieldContext<'_>, errors: &mut ErrorList) {
     let names = context.list("resourceNames");
+    let mut before = HashSet::new();
     for (nth, name) in names.iter().enumerate() {
         let at = format!("{}[{nth}]", context.at("resourceNames"));
         for why in path_segment(name.as_str().unwrap_or_default()) {
             errors.invalid(&at, name, &why);
         }
-        if names[..nth].contains(name) {
+        if !before.insert(name) {
             errors.duplicate(&at, name, "");
         }
     }
@@ -107,12 +110,13 @@ pub(super) fn policy_binding(context: &FieldContext<'_>, errors: &mut ErrorList)
 pub(super) fn validation_actions(context: &FieldContext<'_>, errors: &mut ErrorList) {
     const KNOWN: [&str; 3] = ["Audit", "Deny", "Warn"];
     let (at, actions) = (context.at("validationActions"), context.list("validationActions"));
+    let mut before = HashSet::new();
     for (nth, action) in actions.iter().enumerate() {
         let at = format!("{at}[{nth}]");
         if !action.as_str().is_some_and(|action| KNOWN.contains(&action)) {
             errors.unsupported(&at, action, &KNOWN);
         }
-        if actions[..nth].contains(action) {
+        if !before.insert(action) {
             errors.duplicate(&at, action, "");
         }
     }

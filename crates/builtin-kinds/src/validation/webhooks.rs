@@ -2,6 +2,8 @@
 //!
 //! Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`; apiserver `pkg/util/webhook/validation.go`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::context::FieldContext;
@@ -60,20 +62,21 @@ fn resources(context: &FieldContext<'_>, errors: &mut ErrorList) {
         errors.required(&at, "");
     }
     let all: Vec<&str> = said.iter().map(|one| one.as_str().unwrap_or_default()).collect();
+    let mut before = HashSet::new();
     for (nth, &one) in all.iter().enumerate() {
         let at = format!("{at}[{nth}]");
         if one.is_empty() {
             errors.required(&at, "");
         }
-        let Some((resource, part)) = one.split_once('/') else {
-            continue;
-        };
-        for wildcard in [format!("{resource}/*"), format!("*/{part}")] {
-            if all[..nth].contains(&wildcard.as_str()) {
+        let wildcards = one.split_once('/');
+        let wildcards = wildcards.map(|(resource, part)| [format!("{resource}/*"), format!("*/{part}")]);
+        for wildcard in wildcards.into_iter().flatten() {
+            if before.contains(wildcard.as_str()) {
                 let why = format!("if '{wildcard}' is present, must not specify {one}");
                 errors.invalid(&at, &one.into(), &why);
             }
         }
+        before.insert(one);
     }
     let shown = Value::from(said);
     if all.len() > 1 && all.contains(&"*/*") {
