@@ -72,6 +72,8 @@ pub struct WatchRequest {
     pub timeout_seconds: Option<i64>,
     /// Representation of each object.
     pub form: Representation,
+    /// Whether its objects have the requested representation. A watch whose objects do not ends at its first event.
+    pub shows_objects: bool,
 }
 
 /// A valid GET of one object.

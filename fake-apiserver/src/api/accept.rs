@@ -66,10 +66,17 @@ pub(super) fn form(
             version,
             object: included(request).unwrap_or(RowObject::Metadata),
         }),
-        // An event whose object has no such representation is sent in full.
+        // An error is sent in full; there is no other event (`shows_objects`).
         Some((Transform::List, _)) if shape == Shape::Watch => Representation::Full,
         Some((Transform::Object | Transform::List, version)) => Representation::Metadata(version),
     })
+}
+
+/// Returns whether the objects of a watch have the requested representation: that of a list they do not have.
+pub(super) fn shows_objects(request: &HttpRequest) -> bool {
+    let chosen = choose(request.header(http::header::ACCEPT).unwrap_or_default());
+    let transform = chosen.and_then(|chosen| chosen.transform);
+    !matches!(transform, Some((Transform::List, _)))
 }
 
 /// 406: the response has no table.

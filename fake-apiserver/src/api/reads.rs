@@ -78,6 +78,7 @@ pub(super) fn read_collection(
             bookmarks: options.allow_watch_bookmarks,
             timeout_seconds: options.timeout_seconds,
             form,
+            shows_objects: accept::shows_objects(request),
         }));
     }
     let continue_token = continue_token(&options)?;

@@ -59,6 +59,8 @@ pub struct WatchSession {
     form: Representation,
     /// Whether an event of this watch already had the column definitions of its table.
     named: bool,
+    /// Whether its objects have the requested representation.
+    shows_objects: bool,
 }
 
 impl WatchSession {
@@ -98,6 +100,7 @@ impl WatchSession {
             selector: request.selector.clone(),
             form: request.form,
             named: false,
+            shows_objects: request.shows_objects,
         }
     }
 
@@ -151,6 +154,11 @@ impl WatchSession {
             selector: &self.selector,
         };
         match self.watch.poll(&model.storage, now, &view) {
+            Poll::Send(Frame::Initial(_) | Frame::Written { .. } | Frame::Bookmark { .. })
+                if !self.shows_objects =>
+            {
+                WatchPoll::End
+            }
             Poll::Send(frame) => WatchPoll::Frame(self.encoded(model, now, frame)),
             Poll::Pending { wake } => WatchPoll::Pending { wake: Some(wake) },
             Poll::End => WatchPoll::End,
