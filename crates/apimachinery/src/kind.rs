@@ -22,6 +22,8 @@ pub enum UnknownField {
     OnlyNameAndNamespace,
     /// `field label not supported: x`.
     NotSupported,
+    /// The same, also for `metadata.namespace`.
+    OnlyName,
     /// `field label "x" not supported for Job`.
     NotSupportedForKind,
     /// `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x`.
@@ -398,6 +400,15 @@ impl ApiResource {
     pub fn storage(&self) -> (&str, &str) {
         let group = self.shows.as_ref().map_or(&self.group, |(group, _)| group);
         (group, &self.plural)
+    }
+
+    /// Returns whether the field selector `metadata.namespace` is supported. Most cluster-scoped kinds support it too, with an
+    /// empty value.
+    pub(crate) fn selects_namespace(&self) -> bool {
+        !matches!(
+            self.unknown_field,
+            UnknownField::OnlyName | UnknownField::NotSupportedForType
+        )
     }
 
     /// Returns whether its collections or objects support `verb`.

@@ -153,7 +153,8 @@ impl FieldSelector {
     /// Checks that the kind supports all fields. The error is the message of kube-apiserver.
     pub fn check(&self, kind: &ApiResource) -> Result<(), String> {
         for term in &self.terms {
-            let known = matches!(term.field.as_str(), "metadata.name" | "metadata.namespace")
+            let known = term.field == "metadata.name"
+                || term.field == "metadata.namespace" && kind.selects_namespace()
                 || kind.selectable.iter().any(|field| field.label == term.field);
             if !known {
                 return Err(match kind.unknown_field {
@@ -161,7 +162,9 @@ impl FieldSelector {
                         "\"{}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
                         term.field
                     ),
-                    UnknownField::NotSupported => format!("field label not supported: {}", term.field),
+                    UnknownField::NotSupported | UnknownField::OnlyName => {
+                        format!("field label not supported: {}", term.field)
+                    }
                     UnknownField::NotSupportedForKind => {
                         format!("field label \"{}\" not supported for {}", term.field, kind.kind)
                     }

@@ -389,7 +389,10 @@ fn row(common: &Common, version: &Value) -> KindRef {
         zero: "",
         zero_annotations: &[],
         selectable: SelectableFields::Defined(selectable.collect()),
-        unknown_field: UnknownField::NotSupported,
+        unknown_field: match said["scope"] == "Namespaced" {
+            true => UnknownField::NotSupported,
+            false => UnknownField::OnlyName,
+        },
         deletion: Deletion::AtOnce,
         orphans: false,
         deletion_shows_object: false,

@@ -13,11 +13,14 @@ use apimachinery::status::Status;
 
 use super::HttpRequest;
 use super::accept::{self, Shape};
-use super::options::ListOptions;
+use super::options::{ListOptions, truthy};
 use super::request::Request;
 
 pub(super) const VERSION_WITH_CONTINUE: &str =
     "specifying resource version is not allowed when using continue";
+
+/// Error of the parameter of kubectl that servers before 1.18 supported.
+const NO_EXPORT: &str = "the export parameter, deprecated since v1.14, is no longer supported";
 
 /// Returns the option rules that a read violates; none for a valid one. `watch_path`: its path is that of a deprecated watch.
 /// Streaming lists violate none: no client can know before it asks that a server has them switched off.
@@ -82,8 +85,8 @@ pub(super) fn read_collection(
         }));
     }
     let continue_token = continue_token(&options)?;
-    let resource_version = requested_version(&options.resource_version)
-        .map_err(|message| Status::bad_request(format!("invalid resource version: {message}")))?;
+    let resource_version =
+        requested_version(&options.resource_version).map_err(|message| unreadable_for_etcd(&message))?;
     Ok(Request::List(ListRequest {
         collection,
         selector,
@@ -126,6 +129,11 @@ fn continue_token(options: &ListOptions) -> Result<Option<ContinueToken>, Status
     Ok(Some(token))
 }
 
+/// Returns the error of an invalid resourceVersion of a read from etcd. The watch cache has another one.
+fn unreadable_for_etcd(message: &str) -> Status {
+    Status::bad_request(format!("invalid resource version: {message}"))
+}
+
 /// Parses the options of a GET.
 pub(super) fn read_object(
     request: &HttpRequest,
@@ -134,10 +142,16 @@ pub(super) fn read_object(
     scale: bool,
 ) -> Result<Request, Status> {
     let query = request.query.pairs();
+    let first = |wanted: &str| query.iter().find(|(name, _)| name == wanted);
+    if first("export").is_some_and(|(_, value)| truthy(value)) {
+        return Err(Status::bad_request(NO_EXPORT));
+    }
     let form = accept::form(request, Shape::Object, &collection.kind)?;
-    let resource_version = query.iter().find(|(name, _)| name == "resourceVersion");
-    let resource_version = requested_version(resource_version.map_or("", |(_, value)| value))
-        .map_err(|message| Status::unreadable_version(&message))?;
+    let resource_version = requested_version(first("resourceVersion").map_or("", |(_, value)| value))
+        .map_err(|message| match collection.kind.watch_cached {
+            true => Status::unreadable_version(&message),
+            false => unreadable_for_etcd(&message),
+        })?;
     Ok(Request::Get(GetRequest {
         scale,
         collection,

@@ -140,7 +140,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         )],
         zero: r#","spec":{"request":null,"signerName":""},"status":{}"#,
         selectable: SelectableFields::Literal(&[field("spec.signerName", "/spec/signerName")]),
-        unknown_field: UnknownField::NotSupported,
+        unknown_field: UnknownField::OnlyName,
         names: NameRule::PathSegment,
         first_status: Some("{}"),
         ..CORE
@@ -157,7 +157,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         fields: &["spec"],
         zero: r#","spec":{"trustBundle":""}"#,
         selectable: SelectableFields::Literal(&[field("spec.signerName", "/spec/signerName")]),
-        unknown_field: UnknownField::NotSupported,
+        unknown_field: UnknownField::OnlyName,
         unconditional_update: false,
         ..CORE
     },
@@ -179,7 +179,7 @@ pub(super) static ROWS: &[ApiResource] = &[
             field("spec.podName", "/spec/podName"),
             field("spec.signerName", "/spec/signerName"),
         ]),
-        unknown_field: UnknownField::NotSupported,
+        unknown_field: UnknownField::OnlyName,
         unconditional_update: false,
         first_status: Some("{}"),
         ..CORE

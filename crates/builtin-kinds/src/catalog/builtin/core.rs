@@ -124,7 +124,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         parts: &[part("finalize", "Namespace", None, &["update"])],
         zero: r#","spec":{},"status":{}"#,
         selectable: SelectableFields::Literal(&[field("status.phase", "/status/phase")]),
-        unknown_field: UnknownField::NotSupported,
+        unknown_field: UnknownField::OnlyName,
         deletion: Deletion::WhenEmpty,
         deletion_shows_object: true,
         names: NameRule::Label,
@@ -152,7 +152,7 @@ pub(super) static ROWS: &[ApiResource] = &[
             r#""operatingSystem":"","architecture":""}}"#,
         ),
         selectable: SelectableFields::Literal(&[flag("spec.unschedulable", "/spec/unschedulable")]),
-        unknown_field: UnknownField::NotSupported,
+        unknown_field: UnknownField::OnlyName,
         ..CORE
     },
     ApiResource {
@@ -214,6 +214,8 @@ pub(super) static ROWS: &[ApiResource] = &[
             flag("spec.hostNetwork", "/spec/hostNetwork"),
             field("status.phase", "/status/phase"),
             field("status.podIP", "/status/podIP"),
+            // Supported, but no pod has a value for it.
+            field("status.podIPs", "/status/podIPs/-"),
             field("status.nominatedNodeName", "/status/nominatedNodeName"),
         ]),
         unknown_field: UnknownField::NotSupported,
