@@ -104,6 +104,8 @@ pub(crate) struct Server {
     /// The emulated Kubernetes minor version. Default `"1.37"`.
     pub(crate) version: Option<At<ServerVersion>>,
     /// Initial revision of the store; the first object written gets the next one. Default 1000.
+    // No list is at version 0, etcd's revisions have 63 bits, and there must be some left for writes.
+    #[schemars(range(min = 1, max = 9_000_000_000_000_000_000_u64))]
     pub(crate) revision: Option<At<u64>>,
     /// Number of events per resource that the watch cache keeps. Default 100.
     #[schemars(range(min = 1, max = 1_000_000))]

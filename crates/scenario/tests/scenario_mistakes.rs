@@ -41,6 +41,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("not-one-of-near", "client: {initial_list: streaming-list}\n"),
     ("not-one-of-far", "server: {version: \"1.12\"}\n"),
     ("number-out-of-range", "steps:\n  - drop_events: 0\n"),
+    ("revision-zero", "server: {revision: 0}\n"),
+    ("revision-of-64-bits", "server: {revision: 9223372036854775808}\n"),
     (
         "percent-out-of-range",
         "steps:\n  - truncate: {after_events: 1, percent: 120, then: rst}\n",
