@@ -70,7 +70,9 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
     // Plus Content-Length and Date.
     *response.headers_mut() = HeaderMap::with_capacity(headers.len() + 2);
     for (name, value) in headers {
-        match (header_name(&name), HeaderValue::try_from(value)) {
+        // Whitespace around a value is no part of it (RFC 9110, 5.5). A client reads it without in every transport.
+        let value = HeaderValue::try_from(value.trim_matches([' ', '\t']));
+        match (header_name(&name), value) {
             (Ok(name), Ok(value)) => {
                 response.headers_mut().append(name, value);
             }
@@ -167,4 +169,19 @@ pub(crate) fn end_connection(flow: &Flow, how: Ending, cx: &mut Context<'_>) {
 )]
 fn now() -> HeaderValue {
     HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now())).expect("a date is ASCII")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whitespace_around_a_header_value_is_no_part_of_it() {
+        let head = Head {
+            status: 429,
+            headers: vec![("Retry-After".to_owned(), " 3\t".to_owned())],
+            length: None,
+        };
+        assert_eq!(response(head, ()).headers()["retry-after"], "3");
+    }
 }
