@@ -103,6 +103,8 @@ pub struct Script {
     assumed: Option<Duration>,
     /// Time of the last activity of either side.
     active: Duration,
+    /// The step that must be met next is due, and has no open watch to act on.
+    lacks_watch: bool,
 }
 
 impl Script {
@@ -119,6 +121,7 @@ impl Script {
             emitted: BTreeMap::new(),
             assumed: None,
             active: Duration::ZERO,
+            lacks_watch: false,
         };
         script.arm(0, Duration::ZERO);
         script
@@ -218,10 +221,16 @@ impl Script {
             self.arm(step + 1, now);
             return self.poll(now, has_watch, synced);
         }
-        let step = self.candidates().find(|step| {
+        let is_due = |step: &usize| {
             let due = self.due_by_time(*step, since, synced);
-            due.is_some_and(|due| now >= due) && (has_watch || !self.scenario.steps[*step].needs_watch())
-        })?;
+            due.is_some_and(|due| now >= due)
+        };
+        let lacks_watch = |step: &usize| !has_watch && self.scenario.steps[*step].needs_watch();
+        let step = self.candidates().find(|step| is_due(step) && !lacks_watch(step));
+        self.lacks_watch = self
+            .required()
+            .is_some_and(|step| is_due(&step) && lacks_watch(&step));
+        let step = step?;
         self.arm(step + 1, now);
         Some(step)
     }
@@ -246,6 +255,9 @@ impl Script {
             return String::new();
         };
         let step = &self.scenario.steps[step];
+        if self.lacks_watch {
+            return "an open watch to act on".to_owned();
+        }
         match &step.when {
             Trigger::Request(trigger) => {
                 let times = match step.times {
@@ -315,6 +327,7 @@ impl Script {
     fn arm_unchecked(&mut self, step: usize, now: Duration) {
         (self.met, self.first_met) = (0, None);
         (self.emitted, self.assumed) = (BTreeMap::new(), None);
+        self.lacks_watch = false;
         self.standing = if step == self.scenario.steps.len() {
             Standing::Done { since: now }
         } else {

@@ -7,8 +7,9 @@ use scenario::Expected;
 use scenario::matching::{NoNames, ordinal, value_meets};
 use scenario::{
     Action, ClientSettings, EmittedKind, EmittedMatch, Expect, Place, Scenario, ServerSettings, Step,
-    StoreAction, Target,
+    StoreAction, StreamAction, Target,
 };
+use trace::fault::Ending;
 use trace::report::ReportedObject;
 
 use super::*;
@@ -260,6 +261,18 @@ fn an_optional_step_is_met_or_skipped_by_the_next() {
     assert_eq!(it.waiting_for(), "the next WATCH");
     assert_eq!(ask(&mut it, "lwp"), "lWp");
     assert!(matches!(it.standing(), Standing::Done { .. }));
+}
+
+#[test]
+fn a_step_that_is_due_waits_for_an_open_watch() {
+    let mut on_watch = step(Trigger::After(40));
+    on_watch.actions = vec![Action::Stream(StreamAction::End(Ending::Eof))];
+    let mut it = script(vec![on_watch]);
+    assert_eq!(it.poll(Duration::from_millis(39), false, None), None);
+    assert_eq!(it.waiting_for(), "40 ms to pass");
+    assert_eq!(it.poll(Duration::from_millis(40), false, None), None);
+    assert_eq!(it.waiting_for(), "an open watch to act on");
+    assert_eq!(it.poll(Duration::from_millis(50), true, None), Some(0));
 }
 
 #[test]
