@@ -576,6 +576,7 @@ fn server_limits(longest: Duration) -> Limits {
         settle: SETTLE,
         rewatch: REWATCH,
         requests: REQUESTS_MAX + REQUESTS_PER_SECOND * longest.as_secs(),
+        requests_per_second: 0,
         ..Limits::live()
     })
 }

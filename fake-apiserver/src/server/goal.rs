@@ -23,8 +23,10 @@ pub struct Limits {
     /// Least time that the run continues after convergence while the client has no watch open: a slow one is between its list
     /// and its next watch.
     pub rewatch: Duration,
-    /// Most requests: more are a hot loop.
+    /// Most requests, plus `requests_per_second` since the start: more are a hot loop.
     pub requests: u64,
+    /// Requests for each second of the run: above the 1.5 of the budget (INV-16).
+    pub requests_per_second: u64,
     /// Whether the client reports events. Without reports a run is complete once the client has a watch and neither side was
     /// active for the settle time; and steps that wait for a report are met soon after the bytes with that event were sent.
     pub reports: bool,
@@ -41,6 +43,7 @@ impl Limits {
             settle: Duration::from_secs(1),
             rewatch: Duration::ZERO,
             requests: 3_000,
+            requests_per_second: 2,
             reports: true,
             ends: true,
         }
@@ -54,6 +57,7 @@ impl Limits {
             settle: Duration::from_millis(20),
             rewatch: Duration::ZERO,
             requests: 20_000,
+            requests_per_second: 2,
             reports: true,
             ends: true,
         }
@@ -179,8 +183,9 @@ impl Goal {
         self.compare(now);
     }
 
-    pub(super) fn on_request(&mut self, requests: u64) {
-        if requests > self.limits.requests {
+    pub(super) fn on_request(&mut self, now: Duration, requests: u64) {
+        let earned = self.limits.requests_per_second.saturating_mul(now.as_secs());
+        if requests > self.limits.requests.saturating_add(earned) {
             self.runaway = Some(requests);
         }
     }
@@ -386,5 +391,22 @@ mod tests {
     #[case::between_list_and_watch(false, 11_000)]
     fn a_client_that_is_in_sync_has_time_to_open_its_watch(#[case] watches: bool, #[case] expected: u64) {
         assert_eq!(over_at(watches), Some(ms(expected)));
+    }
+
+    #[rstest]
+    #[case::within_the_number(0, 3_000, false)]
+    #[case::all_at_once(0, 3_001, true)]
+    #[case::a_watch_a_second_for_an_hour(3_600, 3_601, false)]
+    #[case::more_than_the_budget_for_an_hour(3_600, 10_201, true)]
+    fn a_hot_loop_is_a_rate(#[case] seconds: u64, #[case] requests: u64, #[case] is_one: bool) {
+        let text = "scenario: v1\ntitle: t\nwhy: w\ncovers: [LIST-01]\nsteps: []\nexpect: {}\n";
+        let scenario = Arc::new(scenario::parse("a/b", Path::new("b.yaml"), text).unwrap());
+        let script = Script::new(scenario.clone());
+        let mut goal = Goal::new(scenario, Limits::sim());
+        let now = Duration::from_secs(seconds);
+        goal.on_request(now, requests);
+        goal.advance(now, &script);
+        let is_runaway = matches!(goal.finished(), Some(RunEnd::Runaway { .. }));
+        assert_eq!(is_runaway, is_one);
     }
 }

@@ -124,7 +124,7 @@ impl Run {
             };
             let is_of_loop = matches!(what, What::Request { stream, .. } if self.view.is_of_loop(*stream));
             if is_of_loop || matches!(what, What::Refused) {
-                self.count_request();
+                self.count_request(record.at);
             }
             if let What::Restored { to } = what {
                 self.assumed.on_restore(*to);
@@ -197,9 +197,9 @@ impl Run {
         self.to_name.insert(stream, name.to_owned());
     }
 
-    fn count_request(&mut self) {
+    fn count_request(&mut self, now: Duration) {
         self.requests += 1;
-        self.goal.on_request(self.requests);
+        self.goal.on_request(now, self.requests);
     }
 
     // ---- deadlines
