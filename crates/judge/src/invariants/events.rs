@@ -247,7 +247,9 @@ pub(super) fn unique(ground: &Ground<'_, '_>) -> Vec<Finding> {
         let op = match reported.report {
             Report::Init | Report::InitDone => {
                 said.clear();
-                from = reported.at.seq;
+                // What follows the marker of a streaming list may be sent before the snapshot is reported.
+                let snapshot = ground.trace.snapshot_before(reported.at.seq);
+                from = snapshot.map_or(reported.at.seq, |snapshot| snapshot.done.seq);
                 continue;
             }
             Report::Apply(_) => Op::Set,
