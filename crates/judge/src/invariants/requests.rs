@@ -95,7 +95,9 @@ fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
             continue;
         };
         let gap = next.asked.at.saturating_sub(head.sent.at);
-        let due = Duration::from_secs(seconds).min(RETRY_AFTER_MAX);
+        // The cap that the scenario configures, or the shortest of those that clients have.
+        let cap = ground.scenario.client.backoff.retry_after_max_ms;
+        let due = Duration::from_secs(seconds).min(cap.map_or(RETRY_AFTER_MAX, Duration::from_millis));
         if lost(refused) || refused.left_by(head.sent.at) || gap + RETRY_AFTER_SLACK >= due {
             continue;
         }

@@ -454,6 +454,20 @@ fn a_slow_consumer_may_reject_an_event(#[case] consumer_delay_ms: u64, #[case] b
     assert_eq!(broken_by(&scenario, &records), broken);
 }
 
+/// `retry_after_max` of the scenario is the cap of its client.
+#[rstest]
+#[case::as_long_as_it_may(Some(5_000), 5_000, "")]
+#[case::not_that_long(Some(5_000), 4_000, "INV-16")]
+#[case::without_a_cap(None, 5_000, "INV-16")]
+fn retry_after_is_capped_by_the_scenario(#[case] cap: Option<u64>, #[case] gap: u64, #[case] broken: &str) {
+    let mut s = Sample::new();
+    s.list(&[]).refuse(503, "ServiceUnavailable", Some("3600"), None);
+    s.after(gap).list(&[]).page("10", "", &[]).emit_init(&[]);
+    let mut scenario = scenario();
+    scenario.client.backoff.retry_after_max_ms = cap;
+    assert_eq!(broken_by(&scenario, &end(s)), broken);
+}
+
 /// The same for a page, which is requested again.
 #[rstest]
 #[case::slow(1, "")]
