@@ -7,10 +7,11 @@
 //! The names Ordered, Unique, Reliable, Resumable and Bookmarkable are those of etcd's watch guarantees (etcd v3.6,
 //! "API guarantees", and its robustness tests); Kubernetes adds the rest.
 
+use ::trace::report::Report;
 use scenario::{Contract, Place, Scenario};
 
 use crate::history::History;
-use crate::trace::{Answer, Delivery, Exchange, Op, Reported, Trace, any_between};
+use crate::trace::{Answer, Delivery, Exchange, Moment, Op, Reported, Trace, any_between};
 use crate::verdict::Contradiction;
 
 mod cache;
@@ -336,6 +337,18 @@ impl<'t, 'a> Ground<'t, 'a> {
         let is_slow = self.scenario.client.consumer_delay_ms > 0;
         self.trace
             .error_between(since, if is_slow { u64::MAX } else { request })
+    }
+
+    /// Returns true if the client had just reported an error when this was sent: events of one instant come in either order,
+    /// and a client that gives up an HTTP/2 stream as the server ends it leaves no record of that.
+    fn failed_at_once(&self, exchange: &Exchange<'_>, sent: Moment) -> bool {
+        let reports = &self.trace.reports;
+        let before = reports.partition_point(|reported| reported.at.seq < sent.seq);
+        reports[..before]
+            .iter()
+            .rev()
+            .take_while(|reported| reported.at.at == sent.at && reported.at.seq > exchange.asked.seq)
+            .any(|reported| matches!(reported.report, Report::Error { .. }))
     }
 
     /// Returns the position of the last step that ran before a violation: an invariant has no line in the file.

@@ -98,7 +98,9 @@ fn too_soon(ground: &Ground<'_, '_>) -> Vec<Finding> {
         // The cap that the scenario configures, or the shortest of those that clients have.
         let cap = ground.scenario.client.backoff.retry_after_max_ms;
         let due = Duration::from_secs(seconds).min(cap.map_or(RETRY_AFTER_MAX, Duration::from_millis));
-        if lost(refused) || refused.left_by(head.sent.at) || gap + RETRY_AFTER_SLACK >= due {
+        let is_unread =
+            lost(refused) || refused.left_by(head.sent.at) || ground.failed_at_once(refused, head.sent);
+        if is_unread || gap + RETRY_AFTER_SLACK >= due {
             continue;
         }
         found.push(Finding {
@@ -400,6 +402,7 @@ fn misused(
                 // page.
                 let taken = !page.scripted
                     && asked.read_to_end()
+                    && !ground.failed_at_once(asked, page.sent)
                     && !ground.may_have_failed_between(page.sent.seq, list.asked.seq);
                 if taken || page.continue_token == token {
                     break;
@@ -415,6 +418,7 @@ fn misused(
                 } else if asked.status() == Some(410)
                     && asked.query("continue") == Some(token)
                     && !lost(asked)
+                    && !ground.failed_at_once(asked, body.sent)
                 {
                     return Some((
                         "PAGE-05",

@@ -313,11 +313,8 @@ fn may_be_lost(exchange: &Exchange<'_>) -> bool {
 /// or had received nothing for as long as clients wait, and it left at that instant. If the server ended an HTTP/2
 /// stream meanwhile, there is no record of the client leaving.
 fn may_have_given_up(ground: &Ground<'_, '_>, exchange: &Exchange<'_>, sent: Moment) -> bool {
-    let reports = ground.trace.reports.iter();
-    let mut at_once =
-        reports.filter(|reported| reported.at.at == sent.at && reported.at.seq > exchange.asked.seq);
     let is_http2 = ground.scenario.server.transport == Transport::TlsHttp2;
-    at_once.any(|reported| reported.at.seq < sent.seq && matches!(reported.report, Report::Error { .. }))
+    ground.failed_at_once(exchange, sent)
         || (silence_before(exchange, sent.at) >= PATIENCE && (is_http2 || exchange.left_by(sent.at)))
 }
 

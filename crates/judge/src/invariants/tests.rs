@@ -145,10 +145,15 @@ fn stop_late(mut s: Sample) -> Vec<::trace::record::Record> {
 #[case::takes_the_inconsistent_token("", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).refuse(410, "Expired", None, Some("i")).list(&[LIMIT, ("continue", "i")]).page("12", "", &[]).emit_init(&[]).watch("10"); s })]
 #[case::asks_again_for_a_page_it_refused("", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).lie().page("10", "", &[]).emit_error("another kind").after(900).list(&[LIMIT, ("continue", "t")]).page("10", "", &[]).emit_init(&[]).watch("10"); s })]
 #[case::asks_again_for_the_last_page("INV-22", { let mut s = Sample::new(); s.list(&[LIMIT]).page("10", "t", &[]).list(&[LIMIT, ("continue", "t")]).page("10", "u", &[]).list(&[LIMIT, ("continue", "t")]).lie().page("10", "", &[]).emit_init(&[]); s })]
+#[case::asks_again_for_a_page_sent_as_it_gave_up("", page_at_the_timeout(0, false))]
+#[case::asks_again_for_a_page_that_came_later("INV-22", page_at_the_timeout(1, false))]
+#[case::sends_a_token_again_that_was_refused_as_it_gave_up("", page_at_the_timeout(0, true))]
+#[case::sends_a_token_again_that_was_refused_later("INV-22", page_at_the_timeout(1, true))]
 #[case::caps_an_hour("", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("3600"), None).after(600_000).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::caps_an_hour_too_low("INV-16", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("3600"), None).after(300_000).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::comes_back_too_soon("INV-16", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6900).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::honours_retry_after("", { let mut s = Sample::new(); s.list(&[]).refuse(429, "TooManyRequests", Some("7"), None).after(6950).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
+#[case::reads_no_retry_after_sent_as_it_gave_up("", { let mut s = Sample::new(); s.list(&[]).after(65_000).emit_error("silence").refuse(429, "TooManyRequests", Some("7"), None).after(900).list(&[]).page("10", "", &[]).emit_init(&[]); s })]
 #[case::never_backs_off("INV-16", failing(60, 500))]
 #[case::keeps_to_the_budget("", failing(60, 700))]
 #[case::spins_on_watches_that_end_at_once("INV-16", { let mut s = synced(); for _ in 0..60 { s.watch("10").after(100).eof(); } s.emit(Report::Error { message: "x".into(), code: None }); s })]
@@ -452,6 +457,22 @@ fn a_slow_consumer_may_reject_an_event(#[case] consumer_delay_ms: u64, #[case] b
     let mut scenario = scenario();
     scenario.client.consumer_delay_ms = consumer_delay_ms;
     assert_eq!(broken_by(&scenario, &records), broken);
+}
+
+/// A client gives up the second page, and the server answers then, or a little later.
+fn page_at_the_timeout(later_ms: u64, is_refused: bool) -> Sample {
+    let next = [LIMIT, ("continue", "t")];
+    let mut s = Sample::new();
+    s.list(&[LIMIT]).page("10", "t", &[]);
+    s.list(&next).after(65_000).emit_error("silence").after(later_ms);
+    if is_refused {
+        s.status(410, "Expired");
+    } else {
+        s.page("10", "", &[]);
+    }
+    s.after(900).list(&next).page("10", "", &[]);
+    s.emit_init(&[]).watch("10");
+    s
 }
 
 /// `retry_after_max` of the scenario is the cap of its client.
