@@ -25,8 +25,8 @@ pub enum InitialListStrategy {
     /// LIST in pages, then WATCH.
     #[default]
     ListWatch,
-    /// One WATCH with `sendInitialEvents=true` (KEP-3157). Falls back to LIST and WATCH if the server rejects it or
-    /// never sends `k8s.io/initial-events-end`.
+    /// One WATCH with `sendInitialEvents=true` (KEP-3157). Falls back to LIST and WATCH if the server rejects it, refuses it
+    /// three times, or never sends `k8s.io/initial-events-end`.
     StreamingList,
 }
 
@@ -55,10 +55,11 @@ pub struct Config {
     /// quiet watch receives nothing between bookmarks. Below one minute a dead peer is detected sooner, but quiet
     /// watches are restarted.
     pub idle_timeout: Option<Duration>,
-    /// How long watches may receive neither event nor bookmark before a LIST with `limit=1` checks that the server
-    /// has not gone back in time: a server restored from a backup accepts watches from its future and sends nothing
-    /// on them. `None`: never. Default 10 minutes, which watches with bookmarks do not reach in a cluster with any
-    /// writes.
+    /// How long watches may receive neither event nor newer bookmark, or be refused, before a LIST with `limit=1` compares
+    /// the server's version with theirs: a server restored from a backup accepts watches from its future and sends nothing
+    /// on them. If the server is ahead, and nothing was received for as long again, the watcher relists: the watch
+    /// cache may stand still. `None`: never. Default 10 minutes, which watches with bookmarks do not reach in a cluster
+    /// with any writes.
     pub staleness_probe_after: Option<Duration>,
     /// How long a LIST may receive no bytes, headers included. Default 65 s: the apiserver's own timeout is 60 s.
     pub list_timeout: Duration,

@@ -9,6 +9,7 @@
 //!
 //!   Expired (410 by code or reason, in any answer), too large RV, n failed starts on one RV -> Empty
 //!   ten minutes without event or bookmark for the watched RV -> Probing -> Watching, or Empty if the server went back
+//!   ten more, and the probe was ahead -> Empty
 //!   eof or error inside InitialWatch -> Empty; rejected or never marked -> list-watch
 //!   any error, and a watch that ended immediately -> BackingOff{until, then}
 //! ```
@@ -29,9 +30,10 @@
 //! |---|---|---|---|---|
 //! | `list_timeout` of a page or probe | request | listened | any bytes | after the head of a rejection |
 //! | `idle_timeout` of a watch or streaming list | request | listened | any bytes | after the head of a rejection |
+//! | end of a watch: `timeoutSeconds` plus 15 s, or `idle_timeout` | response head | listened | an event or newer bookmark | |
 //! | `initial_events_timeout` | response head | listened | an initial event; not a bookmark | |
 //! | end marker: `timeoutSeconds` plus 15 s | response head | listened | nothing | |
-//! | `staleness_probe_after` | a snapshot, or the end of a watch that advanced or was confirmed | listened | the same | |
+//! | `staleness_probe_after` | a snapshot, a probe, or the end of a watch that advanced | listened | the same | |
 //! | delay: backoff, Retry-After | failure read | elapsed | nothing | |
 //! | `backoff.reset_after` | a watch opens | elapsed | a failure | |
 //! | minimum watch lifetime: 1 s | a watch opens | elapsed | | |
@@ -42,16 +44,52 @@
 //! | counter | counts | leads to | reset by |
 //! |---|---|---|---|
 //! | `failures` of a page, 3 | failures of one page except expired tokens | relist | the page, a relist |
-//! | `lost_pages`, 2 | lists ended by an expired token, or by a page that stayed too new for the watch cache | a list without pages | a snapshot |
+//! | `failures` of a form, 3 | failed requests for a snapshot (connections that fail before a streaming list is answered: 10) | the next form | a snapshot, the next form |
+//! | `lost_pages`, 2 | lists ended by a token that was rejected, or by a page that stayed too new for the watch cache | a list without pages | a snapshot |
+//! | `failed_pages`, 3 | lists ended by `failures` of a page | a list without pages | a snapshot |
+//! | `unpaged_failures`, 3 | failed lists without pages | a list in pages | a snapshot |
 //! | `empty_pages`, 1000 | consecutive pages without items | a list without pages | an item, a relist |
 //! | `failed_resumes`, 3 | watches at one version that failed or ended immediately | relist | a snapshot, an event or bookmark, a watch that lasted |
 //! | `server_errors`, 10 | watch starts at one version that returned 5xx | relist | a snapshot, an opened watch |
-//! | `unmarked_lists`, 3 | streaming lists that ended before their marker | LIST from now on | a snapshot |
+//! | `unmarked_lists`, 3 | streaming lists that ended before their marker | LIST before streaming lists from now on | a snapshot |
 //! | `rv_regressions`, 3 | watches that went back in time | resourceVersions treated as opaque text | `backoff.reset_after` |
 //!
 //! Slow responses are not counted: a request answered before its deadline is not a failure.
+//!
+//! No state lasts as long as a failure does if another request would be answered. A snapshot can be requested in several
+//! forms: by streaming list or LIST (if the configuration has streaming lists), at a version or not
+//! ([`ListSemantic::Any`](crate::ListSemantic::Any)), in pages or not. What follows a failure that repeats:
+//!
+//! | state | failure | next request | after |
+//! |---|---|---|---|
+//! | InitialWatch | 400, 403, 405, 422 | LIST, from now on | 1 |
+//! | | 410 or too large, at a version | a streaming list without one | 1 |
+//! | | 410 or too large, without one: the watch cache lags | LIST | 1 |
+//! | | 429, 503 | LIST (one or two are no reason: WLIST-11) | 3 |
+//! | | any other response; an ERROR event | LIST | 1 |
+//! | | connection refused or reset, before a response | LIST | 10 |
+//! | | eof, reset, garbage, silence | LIST, before streaming lists from now on | 3 |
+//! | | no marker in full time | the same | 1 |
+//! | Listing, page 1 | 410 or too large; 400 or 422; an older list | a list without the version | 1 |
+//! | | anything, at a version or not | a streaming list; a list without the version, or with it again | 3 |
+//! | Listing, later page | 410 and other 4xx; too large, after 3 retries of the page | a list without pages | 2 lists |
+//! | | anything else, after 3 retries of the page | a list without pages | 3 lists |
+//! | Listing, without pages | anything | a list in pages | 3 |
+//! | Listed | 410, too large | LIST | 1 |
+//! | | 4xx, no watch stream, silence | LIST | 3 |
+//! | | 5xx | LIST | 10 |
+//! | | 429, connection refused or reset | a probe, and LIST if the server is ahead | 10 min |
+//! | Watching | 410, too large, unreadable or older events | LIST | 1 |
+//! | | garbage, ERROR events, ends at once | LIST | 3 |
+//! | | ERROR 429 | as 429 in Listed | 10 min |
+//! | | no event and no newer bookmark, whatever else is sent | a probe; LIST if the server is ahead | 10 min; 20 min |
+//! | Probing | anything | the watch, then a probe again | 1 |
+//!
+//! Two states remain as long as the failure: a list whose objects do not decode (every form has them), and, after part of a
+//! list at an unknown version was emitted, a list without a version (any other may be older).
 
 mod clock;
+mod form;
 mod initial_watch;
 mod input;
 mod listing;
@@ -69,8 +107,8 @@ pub use self::input::{Answer, Change, Input, PageMeta, RequestId};
 use self::listing::Listing;
 use self::memory::Memory;
 pub use self::output::Output;
-use self::probing::Probing;
-use self::watching::{Listed, Watching};
+use self::probing::{Doubt, Probing};
+use self::watching::{Listed, WatchTimes, Watching};
 use crate::backoff::DefaultBackoff;
 use crate::config::Config;
 use crate::error::Error;
@@ -129,7 +167,7 @@ enum Then {
     /// Watch from this resourceVersion.
     Listed(ResourceVersion),
     /// Check that the server is still at this resourceVersion, and if so watch from there.
-    Probing(ResourceVersion),
+    Probing(ResourceVersion, Doubt),
 }
 
 /// Length of a delay.
@@ -209,7 +247,7 @@ impl<O> Machine<O> {
             State::Listing(listing) => listing.deadline,
             State::InitialWatch(initial) => initial.deadline(),
             State::Listed(listed) => listed.deadline,
-            State::Watching(watching) => watching.deadline,
+            State::Watching(watching) => watching.deadline(),
             State::Probing(probing) => probing.deadline,
         };
         self.clock.due(silent_at)
@@ -222,7 +260,7 @@ impl<O> Machine<O> {
             State::Watching(watching) => Some(&watching.resume),
             State::Probing(probing) => Some(&probing.resume),
             State::BackingOff {
-                then: Then::Listed(resume) | Then::Probing(resume),
+                then: Then::Listed(resume) | Then::Probing(resume, _),
                 ..
             } => Some(resume),
             State::BackingOff {
@@ -283,7 +321,7 @@ impl<O> Machine<O> {
             Then::Empty => self.start(now),
             Then::Listing(listing) => self.ask_for_page(now, listing),
             Then::Listed(resume) => self.start_watch(now, resume),
-            Then::Probing(resume) => self.start_probing(now, resume),
+            Then::Probing(resume, doubt) => self.start_probing(now, resume, doubt),
         }
     }
 
@@ -352,23 +390,22 @@ impl<O> Machine<O> {
             .is_some_and(|since| now.saturating_sub(since) >= reset_after)
     }
 
-    /// Returns `timeoutSeconds` and the idle timeout of a watch.
-    fn watch_times(&mut self) -> (u32, Duration) {
+    /// Returns the times of the next watch.
+    fn watch_times(&mut self) -> WatchTimes {
         let timeout_seconds = self
             .config
             .timeout
             .unwrap_or_else(|| self.random.u32(TIMEOUT_SECONDS));
         // 0 leaves the end to the server, which takes at most an hour (--min-request-timeout, doubled).
-        let longest = if timeout_seconds == 0 {
-            3600
-        } else {
-            timeout_seconds
-        };
-        let idle = self
-            .config
-            .idle_timeout
-            .unwrap_or(Duration::from_secs(u64::from(longest)) + IDLE_MARGIN);
-        (timeout_seconds, idle)
+        let longest = Duration::from_secs(match timeout_seconds {
+            0 => 3600,
+            seconds => u64::from(seconds),
+        });
+        WatchTimes {
+            timeout_seconds,
+            longest,
+            idle: self.config.idle_timeout.unwrap_or(longest + IDLE_MARGIN),
+        }
     }
 }
 
@@ -397,8 +434,8 @@ impl<O> State<O> {
             Self::Empty | Self::BackingOff { .. } => {}
             Self::Listing(listing) => listing.deadline = now.after(config.list_timeout),
             Self::InitialWatch(initial) => initial.reset_idle(now),
-            Self::Listed(listed) => listed.deadline = now.after(listed.idle),
-            Self::Watching(watching) => watching.deadline = now.after(watching.idle),
+            Self::Listed(listed) => listed.deadline = now.after(listed.times.idle),
+            Self::Watching(watching) => watching.silent_at = now.after(watching.times.idle),
             Self::Probing(probing) => probing.deadline = now.after(config.list_timeout),
         }
     }
@@ -421,7 +458,7 @@ impl Then {
             Self::Empty => "read the set",
             Self::Listing(_) => "ask for the page again",
             Self::Listed(_) => "watch",
-            Self::Probing(_) => "check the version",
+            Self::Probing(..) => "check the version",
         }
     }
 }

@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_catalogue_is_complete() {
-        assert_eq!(requirements().len(), 138);
+        assert_eq!(requirements().len(), 141);
         assert_eq!(invariants().len(), 22);
         for requirement in requirements() {
             let number = requirement

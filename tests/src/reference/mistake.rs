@@ -120,6 +120,8 @@ pub enum Mistake {
     WatchesAgainAfterMarker,
     /// Starts a streaming list at its last version, also after the server refused that one.
     RepeatsRefusedVersion,
+    /// Repeats a refused streaming list for as long as it is refused.
+    RepeatsRefusedStreams,
     /// Watches from its own version if a new list returns a lower one.
     KeepsHigherVersion,
     /// Makes every delay eight times the one before, without a limit.
@@ -164,7 +166,7 @@ pub enum Mistake {
 
 impl Mistake {
     /// All mistakes.
-    pub const ALL: [Self; 78] = [
+    pub const ALL: [Self; 79] = [
         Self::ResumesFromItem,
         Self::KeepsPageOneLeftovers,
         Self::IgnoresGoneStatus,
@@ -223,6 +225,7 @@ impl Mistake {
         Self::StreamsWithoutMatch,
         Self::WatchesAgainAfterMarker,
         Self::RepeatsRefusedVersion,
+        Self::RepeatsRefusedStreams,
         Self::KeepsHigherVersion,
         Self::DelaysForMinutes,
         Self::ListsAfterThrottling,

@@ -83,8 +83,11 @@ impl Run {
         {
             self.start_over();
         } else if initial {
-            // An older server does not support streaming lists; 410 only requires a new start.
-            self.streaming = !rejected || trouble.expired();
+            // An older server does not support streaming lists; 410 only requires a new start. Anything else may last, while
+            // a list would be answered.
+            self.starts += 1;
+            let is_repeated = self.starts < DISTRUST || self.is(Mistake::RepeatsRefusedStreams);
+            self.streaming = (!rejected || trouble.expired()) && is_repeated;
             self.start_over();
         } else if trouble.code == Some(404) {
             // The collection itself was deleted, with its history.
@@ -388,6 +391,10 @@ impl Run {
             return Flow::On;
         }
         let gone = code == Some(410) || reason == "Expired" || reason == "Gone";
+        if initial {
+            self.starts += 1;
+            self.streaming = self.starts < DISTRUST || self.is(Mistake::RepeatsRefusedStreams);
+        }
         if initial || (gone && !self.is(Mistake::IgnoresGoneEvent)) {
             self.start_over();
         } else if code == Some(429) || gone {

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::clock::Listened;
-use super::memory::Streaming;
-use super::watching::Watching;
+use super::watching::{WatchTimes, Watching};
 use super::{Answer, Change, IDLE_MARGIN, Machine, Pause, RequestId, State};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
@@ -17,9 +16,7 @@ use crate::version::ResourceVersion;
 pub(super) struct InitialWatch<O> {
     pub(super) request: RequestId,
     at: At,
-    idle: Duration,
-    /// `timeoutSeconds` of the request, or the server's maximum.
-    longest: Duration,
+    times: WatchTimes,
     /// Idle deadline.
     silent_at: Listened,
     asked: Duration,
@@ -44,8 +41,6 @@ enum Initial<O> {
 /// Maximum number of buffered objects. Larger snapshots are emitted while they arrive: a decoded Pod takes eight
 /// times the memory of its JSON, and a delete just before the marker only costs a relist.
 const HELD_MAX: usize = 4;
-/// Consecutive streaming lists that may end before their marker before falling back to LIST and WATCH.
-const MAX_UNMARKED_LISTS: u32 = 3;
 
 impl<O> InitialWatch<O> {
     pub(super) fn deadline(&self) -> Listened {
@@ -53,12 +48,12 @@ impl<O> InitialWatch<O> {
     }
 
     pub(super) fn reset_idle(&mut self, now: Listened) {
-        self.silent_at = now.after(self.idle);
+        self.silent_at = now.after(self.times.idle);
     }
 
     /// Returns true if the stream lasted nine tenths of the requested time or more: clocks and networks differ.
     fn ran_full_time(&self, now: Listened) -> bool {
-        self.opened.is_some() && now.after(IDLE_MARGIN + self.longest / 10) >= self.marker_due_latest
+        self.opened.is_some() && now.after(IDLE_MARGIN + self.times.longest / 10) >= self.marker_due_latest
     }
 
     pub(super) fn wait_for_body(&mut self) {
@@ -68,23 +63,17 @@ impl<O> InitialWatch<O> {
 
 impl<O> Machine<O> {
     pub(super) fn start_initial_watch(&mut self, now: Duration) {
-        let (timeout_seconds, idle) = self.watch_times();
-        let longest = Duration::from_secs(if timeout_seconds == 0 {
-            3600
-        } else {
-            u64::from(timeout_seconds)
-        });
+        let times = self.watch_times();
         let at = self.memory.next_at(&self.config);
         let request = self.ask(Request::StreamingList {
             at: at.clone(),
-            timeout_seconds,
+            timeout_seconds: times.timeout_seconds,
         });
         self.state = State::InitialWatch(Box::new(InitialWatch {
             request,
             at,
-            idle,
-            longest,
-            silent_at: self.clock.listened(now).after(idle),
+            times,
+            silent_at: self.clock.listened(now).after(times.idle),
             asked: now,
             opened: None,
             // Time before the response head is not the server's: it may be the network or a queue.
@@ -107,7 +96,7 @@ impl<O> Machine<O> {
                 initial.opened = Some(now);
                 initial.marker_due = listened.after(self.config.initial_events_timeout);
                 // The server's own end must have time to arrive.
-                initial.marker_due_latest = listened.after(initial.longest + IDLE_MARGIN);
+                initial.marker_due_latest = listened.after(initial.times.longest + IDLE_MARGIN);
                 self.state = State::InitialWatch(initial);
             }
             Answer::Progress | Answer::Refusing => self.state = State::InitialWatch(initial),
@@ -129,14 +118,14 @@ impl<O> Machine<O> {
             } => self.state = State::InitialWatch(initial),
             Answer::ErrorEvent(status) => {
                 self.cancel(initial.request);
-                self.initial_watch_refused(now, 200, status, None);
+                self.initial_watch_refused(now, &initial.at, 200, status, None);
             }
             Answer::Rejected {
                 http,
                 status,
                 retry_after,
             } => {
-                self.initial_watch_refused(now, http, status, retry_after);
+                self.initial_watch_refused(now, &initial.at, http, status, retry_after);
             }
             Answer::Undecodable { object, error } => {
                 self.cancel(initial.request);
@@ -145,6 +134,7 @@ impl<O> Machine<O> {
                     object: Box::new(object),
                     source: error,
                 });
+                self.memory.snapshot_failed(&self.config);
                 self.relist(now, Pause::STEP);
             }
             Answer::Malformed(why) => {
@@ -168,6 +158,7 @@ impl<O> Machine<O> {
                 } else {
                     // The server is unavailable: a LIST would be a more expensive check (WLIST-11).
                     self.report(error);
+                    self.memory.stream_unanswered(&self.config);
                     self.relist(now, Pause::STEP);
                 }
             }
@@ -190,19 +181,19 @@ impl<O> Machine<O> {
             Some(_) | None => {
                 self.report(Error::Silence {
                     during: During::StreamingList,
-                    after: initial.idle,
+                    after: initial.times.idle,
                 });
                 self.ended_unmarked(now);
             }
         }
     }
 
-    /// Falls back to LIST: the server had its full time, while the stream was polled, and sent no end marker.
+    /// Prefers LIST: the server had its full time, while the stream was polled, and sent no end marker.
     fn never_marked(&mut self, now: Duration, initial: &InitialWatch<O>) {
         self.report(Error::NoInitialEventsEnd {
             after: now.saturating_sub(initial.opened.unwrap_or(now)),
         });
-        self.memory.streaming = Streaming::Refused;
+        self.memory.never_marked(&self.config);
         self.relist(now, Pause::First);
     }
 
@@ -284,28 +275,30 @@ impl<O> Machine<O> {
                 self.report(error);
             }
             self.cancel(initial.request);
-            self.memory.unpinned = true;
+            self.memory.unpin(&self.config);
             return self.relist(now, Pause::STEP);
         }
         self.emit_held(&mut initial);
         self.emit(Event::InitDone);
         let listened = self.clock.listened(now);
+        self.memory.marked();
         self.memory.adopt(listened, version.clone());
         self.memory.healthy_since.get_or_insert(now);
         self.state = State::Watching(Watching {
             request: initial.request,
             resume: version,
-            deadline: listened.after(initial.idle),
-            idle: initial.idle,
+            silent_at: listened.after(initial.times.idle),
+            overdue_at: listened.after(initial.times.overdue()),
+            times: initial.times,
             asked: initial.asked,
             moved: true,
-            confirmed: true,
         });
     }
 
     fn initial_watch_refused(
         &mut self,
         now: Duration,
+        at: &At,
         http: u16,
         status: Status,
         retry_after: Option<Duration>,
@@ -325,25 +318,32 @@ impl<O> Machine<O> {
             status: Box::new(status),
         };
         if is_expired || is_too_large {
-            self.memory.unpinned = true;
             self.report_if_repeated(now, error);
+            if at.may_be_old() {
+                self.memory.unpin(&self.config);
+            } else {
+                // No version was requested: the watch cache lags, and LIST is answered from etcd.
+                self.memory.form_failed(&self.config);
+            }
             return self.relist(now, pause);
         }
         match code {
             // An old server, a disabled feature gate, a role without `watch`: LIST gives a clearer error.
             400 | 403 | 405 | 422 => {
                 tracing::info!(%error, "streaming list rejected: falling back to LIST and WATCH");
-                self.memory.streaming = Streaming::Refused;
+                self.memory.streaming_refused();
                 // An error inside a stream leaves a connection that has to close first.
                 self.relist(now, if http == 200 { Pause::First } else { Pause::Skip });
             }
+            // A busy server: a LIST is the more expensive request (WLIST-11).
             429 | 503 => {
                 self.report(error);
+                self.memory.snapshot_failed(&self.config);
                 self.relist(now, pause);
             }
             _ => {
                 self.report(error);
-                self.memory.streaming = Streaming::SkipOnce;
+                self.memory.form_failed(&self.config);
                 self.relist(now, pause);
             }
         }
@@ -351,11 +351,7 @@ impl<O> Machine<O> {
 
     /// Discards an incomplete snapshot and requests it again; after several attempts by LIST.
     fn ended_unmarked(&mut self, now: Duration) {
-        self.memory.unmarked_lists += 1;
-        if self.memory.unmarked_lists >= MAX_UNMARKED_LISTS {
-            self.memory.unmarked_lists = 0;
-            self.memory.streaming = Streaming::Refused;
-        }
+        self.memory.unmarked_list(&self.config);
         self.relist(now, Pause::STEP);
     }
 }

@@ -163,12 +163,13 @@ impl<O> Machine<O> {
             }
         }
         if listing.version.is_none() {
-            // Some servers set resourceVersion only on complete lists (kube's own mock does).
-            self.memory.unpaged = true;
             self.report(Error::NoResourceVersion {
                 during: listing.during(),
                 object: None,
             });
+            self.memory.first_page_failed(&self.config);
+            // Some servers set resourceVersion only on complete lists (kube's own mock does).
+            self.memory.unpaged |= listing.limit.is_some();
             return self.relist(now, Pause::STEP);
         }
         if meta.continue_token.is_empty() {
@@ -181,8 +182,9 @@ impl<O> Machine<O> {
         };
         let token = meta.continue_token.clone().into_owned();
         if listing.empty_pages >= EMPTY_PAGES_MAX || !listing.tokens_seen.insert(token.clone()) {
-            self.memory.unpaged = true;
             self.report(Error::EndlessList { pages: listing.page });
+            self.memory.later_page_lost(&self.config);
+            self.memory.unpaged = true;
             return self.relist(now, Pause::STEP);
         }
         listing.token = Some(token);
@@ -197,6 +199,7 @@ impl<O> Machine<O> {
             return self.relist(now, Pause::STEP);
         };
         if listing.poisoned {
+            self.memory.first_page_failed(&self.config);
             return self.relist(now, Pause::STEP);
         }
         if listing.at.may_be_old()
@@ -211,14 +214,14 @@ impl<O> Machine<O> {
                 newest: newest.to_string(),
             };
             self.report(error);
-            self.memory.unpinned = true;
+            self.memory.unpin(&self.config);
             return self.relist(now, Pause::STEP);
         }
         // A list pinned to a version, or read in pages, may be served at the same version whose watch just expired,
         // and so forever (kubernetes#133810).
         let is_plain = !listing.at.may_be_old() && listing.limit.is_none();
         if self.memory.expired.as_ref() == Some(&version) && !is_plain {
-            self.memory.unpinned = true;
+            self.memory.unpin(&self.config);
             self.memory.unpaged = true;
             tracing::debug!(
                 resource_version = version.as_str(),
@@ -253,45 +256,41 @@ impl<O> Machine<O> {
             http,
             status: Box::new(status),
         };
-        if is_expired {
-            if listing.page > 1 {
-                // The token is dead. The inconsistent token that may come with the 410 would mix two points in time.
-                self.memory.lost_page();
-            } else {
-                self.memory.unpinned = true;
-            }
-            self.report_if_repeated(now, error);
-            return self.relist(now, pause);
-        }
-        if is_too_large && listing.page > 1 {
-            // The first page of a consistent list falls back to etcd when the watch cache lags, a later page does not
-            // (kube-apiserver 1.34, `ShouldDelegateContinue`): every attempt at this page waits for the cache.
-            if listing.failures >= PAGE_FAILURES_MAX {
-                self.memory.lost_page();
-            }
+        let is_later = listing.page > 1;
+        // The first page of a consistent list falls back to etcd when the watch cache lags, a later page does not
+        // (kube-apiserver 1.34, `ShouldDelegateContinue`): every attempt at it waits for the cache.
+        let is_waiting = is_too_large && is_later && listing.failures < PAGE_FAILURES_MAX;
+        if is_waiting || (is_transient && !is_too_large && !is_expired) {
             return self.list_failed(now, listing, error, pause);
         }
-        if is_too_large {
-            self.memory.unpinned = true;
+        if is_expired || (is_too_large && !is_later) {
             self.report_if_repeated(now, error);
-            return self.relist(now, pause);
+        } else {
+            self.report(error);
         }
-        if is_transient {
-            return self.list_failed(now, listing, error, pause);
+        let rules_out_version = is_expired || is_too_large || matches!(http, 400 | 422);
+        if is_later {
+            // The token is dead. The inconsistent token that may come with a 410 would mix two points in time.
+            self.memory.later_page_lost(&self.config);
+        } else if rules_out_version && listing.at.may_be_old() {
+            self.memory.unpin(&self.config);
+        } else {
+            self.memory.first_page_failed(&self.config);
         }
-        // Some servers reject an unreadable version as a bad request.
-        self.memory.unpinned |= matches!(http, 400 | 422) && listing.at.may_be_old();
-        self.report(error);
         self.relist(now, pause);
     }
 
     /// A failure that does not invalidate the page: requests it again, up to the limit.
     fn list_failed(&mut self, now: Duration, mut listing: Box<Listing>, error: Error, pause: Pause) {
         self.report(error);
-        if listing.page > 1 && listing.failures < PAGE_FAILURES_MAX {
+        if listing.page == 1 {
+            self.memory.first_page_failed(&self.config);
+            self.relist(now, pause);
+        } else if listing.failures < PAGE_FAILURES_MAX {
             listing.failures += 1;
             self.pause(now, pause, Then::Listing(listing));
         } else {
+            self.memory.later_page_failed(&self.config);
             self.relist(now, pause);
         }
     }

@@ -4,6 +4,10 @@
 //! which receive nothing until the server reaches that version again: changes in between are never sent
 //! (kubernetes#107457). A quiet collection on a server without bookmarks looks the same, so silence does not justify
 //! a relist, only a check of the version, by a LIST with limit=1.
+//!
+//! A server that is ahead may have written other resources alone. But if its watches show neither an event nor a bookmark
+//! until the next check is due, either it sends no bookmarks or its watch cache stands still (kine#568), and only a relist
+//! shows which. The same check is made if watches are refused for as long (429, reset connections).
 
 use std::time::Duration;
 
@@ -21,13 +25,23 @@ pub(super) struct Probing<O> {
     pub(super) deadline: Listened,
     /// Where to resume the watch if the check passes.
     pub(super) resume: ResourceVersion,
+    doubt: Doubt,
     item: Option<O>,
     /// The list has more than `item`, or an item that does not decode: `item` is not the complete snapshot.
     is_partial: bool,
 }
 
+/// Why the watched version is in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// Watches are open and show nothing. A server that is ahead may have written other resources, and send no bookmarks.
+    Silence,
+    /// The last watch was refused: it could not show anything.
+    Refusals,
+}
+
 impl<O> Machine<O> {
-    pub(super) fn start_probing(&mut self, now: Duration, resume: ResourceVersion) {
+    pub(super) fn start_probing(&mut self, now: Duration, resume: ResourceVersion, doubt: Doubt) {
         let request = self.ask(Request::List {
             limit: Some(1),
             from: ListFrom::Start(At::MostRecent),
@@ -36,6 +50,7 @@ impl<O> Machine<O> {
             request,
             deadline: self.clock.listened(now).after(self.config.list_timeout),
             resume,
+            doubt,
             item: None,
             is_partial: false,
         }));
@@ -110,6 +125,7 @@ impl<O> Machine<O> {
     fn version_read(&mut self, now: Duration, probing: Probing<O>, meta: &PageMeta<'_>) {
         let Probing {
             resume,
+            doubt,
             item,
             is_partial,
             ..
@@ -123,12 +139,20 @@ impl<O> Machine<O> {
                 listed = listed.as_str(),
                 "the server went back"
             );
-            self.memory.unpinned = true;
+            self.memory.unpin(&self.config);
             return self.relist(now, Pause::Skip);
         }
         self.memory.confirmed = self.clock.listened(now);
         if is_partial || !meta.continue_token.is_empty() {
-            return self.start_watch(now, resume);
+            self.memory.is_behind = resume != listed;
+            return match doubt {
+                Doubt::Refusals if self.memory.is_behind => {
+                    self.memory.saw(resume);
+                    self.memory.unpin(&self.config);
+                    self.relist(now, Pause::Skip)
+                }
+                Doubt::Refusals | Doubt::Silence => self.start_watch(now, resume),
+            };
         }
         // Zero or one item is the complete collection, and newer than what was emitted.
         self.emit(Event::Init);

@@ -14,7 +14,7 @@ use crate::request::{At, ListFrom};
 use crate::status::{Status, StatusCause};
 
 /// An action of the server, or of the clock.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Do {
     /// A page: resourceVersion, continue, names of its items.
     Page(&'static str, &'static str, &'static [&'static str]),
@@ -600,6 +600,7 @@ fn an_early_timeout_does_nothing() {
     assert_eq!(bench.machine.poll_timeout(), Some(Duration::from_secs(65)));
 }
 
+mod lasting;
 mod pace;
 mod probing;
 mod time;

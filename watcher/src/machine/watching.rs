@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use super::clock::Listened;
-use super::{Answer, Change, Machine, Pause, RequestId, State, Then};
+use super::{Answer, Change, Doubt, IDLE_MARGIN, Machine, Pause, RequestId, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
 use crate::request::Request;
@@ -17,7 +17,7 @@ pub(super) struct Listed {
     pub(super) request: RequestId,
     pub(super) resume: ResourceVersion,
     pub(super) deadline: Listened,
-    pub(super) idle: Duration,
+    pub(super) times: WatchTimes,
     pub(super) asked: Duration,
 }
 
@@ -27,14 +27,39 @@ pub(super) struct Watching {
     pub(super) request: RequestId,
     /// Everything up to this version was emitted.
     pub(super) resume: ResourceVersion,
-    pub(super) deadline: Listened,
-    pub(super) idle: Duration,
+    /// Idle deadline.
+    pub(super) silent_at: Listened,
+    /// Deadline for the next event or bookmark, of a server that does not end the watch.
+    pub(super) overdue_at: Listened,
+    pub(super) times: WatchTimes,
     /// When it was requested.
     pub(super) asked: Duration,
     /// `resume` advanced on this stream.
     pub(super) moved: bool,
-    /// A bookmark on this stream confirmed that the server is at `resume`.
-    pub(super) confirmed: bool,
+}
+
+/// Times of one watch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WatchTimes {
+    /// `timeoutSeconds` of the request.
+    pub(super) timeout_seconds: u32,
+    /// `timeoutSeconds`, or the server's maximum.
+    pub(super) longest: Duration,
+    /// How long it may receive no bytes.
+    pub(super) idle: Duration,
+}
+
+impl WatchTimes {
+    /// How long a watch may last without an event or bookmark.
+    pub(super) fn overdue(self) -> Duration {
+        self.idle.max(self.longest + IDLE_MARGIN)
+    }
+}
+
+impl Watching {
+    pub(super) fn deadline(&self) -> Listened {
+        self.silent_at.min(self.overdue_at)
+    }
 }
 
 /// Minimum lifetime of a watch since its request; one that ends earlier counts as failed: client-go's "very short
@@ -57,17 +82,17 @@ enum End {
 
 impl<O> Machine<O> {
     pub(super) fn start_watch(&mut self, now: Duration, resume: ResourceVersion) {
-        let (timeout_seconds, idle) = self.watch_times();
+        let times = self.watch_times();
         let request = self.ask(Request::Watch {
             resource_version: resume.clone(),
-            timeout_seconds,
+            timeout_seconds: times.timeout_seconds,
             bookmarks: self.config.bookmarks,
         });
         self.state = State::Listed(Listed {
             request,
             resume,
-            deadline: self.clock.listened(now).after(idle),
-            idle,
+            deadline: self.clock.listened(now).after(times.idle),
+            times,
             asked: now,
         });
     }
@@ -77,7 +102,7 @@ impl<O> Machine<O> {
             request,
             resume,
             deadline,
-            idle,
+            times,
             asked,
         } = listed;
         match answer {
@@ -87,11 +112,11 @@ impl<O> Machine<O> {
                 self.state = State::Watching(Watching {
                     request,
                     resume,
-                    deadline,
-                    idle,
+                    silent_at: deadline,
+                    overdue_at: self.clock.listened(now).after(times.overdue()),
+                    times,
                     asked,
                     moved: false,
-                    confirmed: false,
                 });
             }
             Answer::Rejected {
@@ -107,7 +132,8 @@ impl<O> Machine<O> {
                     during: During::WatchStart,
                     source,
                 });
-                self.pause(now, Pause::STEP, Then::Listed(resume));
+                let then = self.after_watch(now, resume, Doubt::Refusals);
+                self.pause(now, Pause::STEP, then);
             }
             Answer::Malformed(why) => {
                 self.cancel(request);
@@ -122,7 +148,7 @@ impl<O> Machine<O> {
                     request,
                     resume,
                     deadline,
-                    idle,
+                    times,
                     asked,
                 })
             }
@@ -148,7 +174,7 @@ impl<O> Machine<O> {
         self.cancel(listed.request);
         self.report(Error::Silence {
             during: During::WatchStart,
-            after: listed.idle,
+            after: listed.times.idle,
         });
         self.resume_failed(now, listed.resume, Pause::STEP);
     }
@@ -157,7 +183,7 @@ impl<O> Machine<O> {
         match answer {
             Answer::Changed { change, payload } => self.changed(now, watching, change, payload),
             Answer::Bookmark { resource_version, .. } => {
-                self.bookmark(&mut watching, &resource_version);
+                self.bookmark(now, &mut watching, &resource_version);
                 self.state = State::Watching(watching);
             }
             Answer::Progress | Answer::Refusing | Answer::Opened => {
@@ -206,7 +232,7 @@ impl<O> Machine<O> {
 
     pub(super) fn watch_silent(&mut self, now: Duration, watching: Watching) {
         self.cancel(watching.request);
-        tracing::debug!(idle = ?watching.idle, "idle timeout");
+        tracing::debug!(idle = ?watching.times.idle, "idle timeout");
         self.watch_ended(now, watching, End::Silence);
     }
 
@@ -237,8 +263,7 @@ impl<O> Machine<O> {
         }
         drop(object);
         if !is_same {
-            watching.moved = true;
-            self.memory.moved();
+            self.moved(now, &mut watching);
         }
         self.emit(match change {
             Change::Added | Change::Modified => Event::Apply(payload),
@@ -248,34 +273,34 @@ impl<O> Machine<O> {
     }
 
     /// Empty or older bookmarks never move the resume point.
-    fn bookmark(&mut self, watching: &mut Watching, resource_version: &str) {
-        match watching.resume.compare(resource_version) {
-            Some(Ordering::Equal) => return watching.confirmed = true,
-            Some(Ordering::Greater) => return,
-            Some(Ordering::Less) | None => {}
+    fn bookmark(&mut self, now: Duration, watching: &mut Watching, resource_version: &str) {
+        let is_newer = match watching.resume.compare(resource_version) {
+            Some(order) => order == Ordering::Less,
+            None => watching.resume.as_str() != resource_version,
+        };
+        if is_newer && watching.resume.set(resource_version) {
+            self.moved(now, watching);
         }
-        if watching.resume.as_str() != resource_version && watching.resume.set(resource_version) {
-            watching.moved = true;
-            self.memory.moved();
-        }
+    }
+
+    fn moved(&mut self, now: Duration, watching: &mut Watching) {
+        watching.moved = true;
+        watching.overdue_at = self.clock.listened(now).after(watching.times.overdue());
+        self.memory.moved();
     }
 
     fn watch_ended(&mut self, now: Duration, watching: Watching, end: End) {
         let Watching {
-            resume,
-            asked,
-            moved,
-            confirmed,
-            ..
+            resume, asked, moved, ..
         } = watching;
         let lasted = now.saturating_sub(asked) >= MIN_WATCH_LIFETIME;
-        if moved || confirmed {
+        if moved {
             self.memory.confirmed = self.clock.listened(now);
         }
         match end {
             End::Eof if lasted => {
                 self.memory.failed_resumes = 0;
-                let then = self.then_on(now, resume);
+                let then = self.after_watch(now, resume, Doubt::Silence);
                 self.pause(now, Pause::Skip, then);
             }
             End::Eof | End::Silence | End::Cut(_) if lasted || moved => {
@@ -283,7 +308,7 @@ impl<O> Machine<O> {
                 // delay. A stream that delivered events and ended early must not cause a busy loop, but does not
                 // increase later delays.
                 self.memory.failed_resumes = 0;
-                let then = self.then_on(now, resume);
+                let then = self.after_watch(now, resume, Doubt::Silence);
                 self.pause(now, Pause::First, then);
             }
             End::Cut(error) => {
@@ -302,11 +327,19 @@ impl<O> Machine<O> {
         }
     }
 
-    /// Resumes the watch, after a probe if the version has not been confirmed for too long.
-    fn then_on(&self, now: Duration, resume: ResourceVersion) -> Then {
+    /// Decides what follows a watch: the next one, or a probe if its version has not been confirmed for too long, or a
+    /// relist if the last probe found the server ahead and the watch has not advanced since.
+    fn after_watch(&mut self, now: Duration, resume: ResourceVersion, doubt: Doubt) -> Then {
         let silence = self.clock.listened(now).since(self.memory.confirmed);
         match self.config.staleness_probe_after {
-            Some(longest) if silence > longest => Then::Probing(resume),
+            Some(longest) if silence > longest && self.memory.is_behind => {
+                tracing::info!(watched = resume.as_str(), "watches do not advance, and lists do");
+                self.memory.saw(resume);
+                // A list at a version may be served from the watch cache that stands still.
+                self.memory.unpin(&self.config);
+                Then::Empty
+            }
+            Some(longest) if silence > longest => Then::Probing(resume, doubt),
             Some(_) | None => Then::Listed(resume),
         }
     }
@@ -335,7 +368,8 @@ impl<O> Machine<O> {
             self.memory.saw(resume);
             self.relist(now, pause);
         } else if is_busy {
-            self.pause(now, pause, Then::Listed(resume));
+            let then = self.after_watch(now, resume, Doubt::Refusals);
+            self.pause(now, pause, then);
         } else {
             self.resume_failed(now, resume, pause);
         }
@@ -370,7 +404,8 @@ impl<O> Machine<O> {
         if is_too_large {
             self.too_large(now, pause);
         } else if is_busy {
-            self.pause(now, pause, Then::Listed(resume));
+            let then = self.after_watch(now, resume, Doubt::Refusals);
+            self.pause(now, pause, then);
         } else if is_transient {
             self.memory.server_errors += 1;
             if self.memory.server_errors >= SERVER_ERRORS_MAX {
@@ -378,7 +413,8 @@ impl<O> Machine<O> {
                 self.memory.saw(resume);
                 self.relist(now, pause);
             } else {
-                self.pause(now, pause, Then::Listed(resume));
+                let then = self.after_watch(now, resume, Doubt::Refusals);
+                self.pause(now, pause, then);
             }
         } else {
             self.resume_failed(now, resume, pause);
@@ -393,7 +429,7 @@ impl<O> Machine<O> {
     }
 
     fn too_large(&mut self, now: Duration, pause: Pause) {
-        self.memory.unpinned = true;
+        self.memory.unpin(&self.config);
         self.relist(now, pause);
     }
 
@@ -405,7 +441,8 @@ impl<O> Machine<O> {
             self.memory.saw(resume);
             self.relist(now, pause);
         } else {
-            self.pause(now, pause, Then::Listed(resume));
+            let then = self.after_watch(now, resume, Doubt::Refusals);
+            self.pause(now, pause, then);
         }
     }
 }

@@ -83,7 +83,7 @@ fn streams_of_one_bookmark_neither_spin_nor_escalate_the_backoff() {
     assert!(bench.seen.ends_with(&["~".to_owned(), "W(18)".to_owned()]));
 }
 
-fn within_budget(sent: &[Duration]) {
+pub(super) fn within_budget(sent: &[Duration]) {
     let sent = &sent[5.min(sent.len())..];
     for (first, start) in sent.iter().enumerate() {
         let within = sent[first..]

@@ -11,6 +11,11 @@ fn config() -> Config {
     Config::default().timeout(100)
 }
 
+/// An idle timeout of 50 s.
+fn idle() -> Config {
+    config().idle_timeout(Duration::from_secs(50))
+}
+
 fn streams() -> Config {
     streaming().timeout(100)
 }
@@ -30,7 +35,13 @@ const TOLD: &[Do] = &[Opened, Added("a", "1")];
 #[case::a_watch_start_counts_no_busy_time(config(), &LISTED, &[Busy(1000), Pass(5)], Some(110))]
 #[case::a_rejection_head_stops_a_watch_start(config(), &LISTED, &[Pass(100), Refusing], None)]
 #[case::its_head_resets_a_watch(config(), &LISTED, &[Pass(100), Opened], Some(115))]
-#[case::bytes_reset_a_watch(config(), &LISTED, &[Opened, Pass(100), Bytes], Some(115))]
+#[case::bytes_reset_a_watch(idle(), &LISTED, &[Opened, Pass(40), Bytes], Some(50))]
+#[case::bytes_do_not_reset_its_end(config(), &LISTED, &[Opened, Pass(100), Bytes], Some(15))]
+#[case::nor_does_a_bookmark_at_its_version(config(), &LISTED, &[Opened, Pass(100), Bookmark("10")], Some(15))]
+#[case::a_newer_bookmark_does(config(), &LISTED, &[Opened, Pass(100), Bookmark("11")], Some(115))]
+#[case::its_end_is_not_before_the_idle_timeout(
+    config().idle_timeout(Duration::from_secs(500)), &LISTED, &[Opened, Pass(100), Bytes], Some(400)
+)]
 #[case::an_event_resets_a_watch(config(), &LISTED, &[Opened, Pass(100), Added("a", "11")], Some(115))]
 #[case::a_watch_counts_no_busy_time(config(), &LISTED, &[Opened, Pass(5), Busy(1000)], Some(110))]
 #[case::a_streaming_list_starts_with_its_request(streams(), &[], &[Pass(5)], Some(110))]
