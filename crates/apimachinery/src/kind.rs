@@ -141,6 +141,8 @@ pub enum NameRule {
     PathSegment,
     /// An IP address in its canonical form.
     IpAddress,
+    /// A DNS subdomain (RFC 1123) without `spec.signerName`; with it, the signer's name with colons, a colon, and a subdomain.
+    OfSigner,
 }
 
 /// JSON pointers of the `scale` subresource.

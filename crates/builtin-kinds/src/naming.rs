@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use apimachinery::Version;
 use apimachinery::kind::NameRule;
 use apimachinery::names::{self, LABEL_MAX, SUBDOMAIN_MAX};
+use serde_json::Value;
 
 /// Alphabet of generated names: no vowels, so that no word can occur.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -31,8 +32,8 @@ pub fn generate(prefix: &str, seed: &mut u64) -> String {
     name
 }
 
-/// Returns the errors of a name, in the texts of kube-apiserver.
-pub(crate) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<String> {
+/// Returns the errors of the name of an object, in the texts of kube-apiserver.
+pub(crate) fn problems(rule: NameRule, version: Version, name: &str, object: &Value) -> Vec<String> {
     match rule {
         NameRule::Subdomain => subdomain(name),
         NameRule::Label => label(name),
@@ -45,6 +46,24 @@ pub(crate) fn problems(rule: NameRule, version: Version, name: &str) -> Vec<Stri
         }
         NameRule::PathSegment => path_segment(name),
         NameRule::IpAddress => ip_address(name),
+        NameRule::OfSigner => of_signer(name, object["spec"]["signerName"].as_str().unwrap_or_default()),
+    }
+}
+
+/// Returns the errors of the name of a ClusterTrustBundle (kubernetes `pkg/apis/core/validation/names.go`).
+fn of_signer(name: &str, signer: &str) -> Vec<String> {
+    if signer.is_empty() {
+        return match name.contains(':') {
+            true => vec!["ClusterTrustBundle without signer name must not have \":\" in its name".to_owned()],
+            false => subdomain(name),
+        };
+    }
+    let prefix = signer.replace('/', ":") + ":";
+    match name.strip_prefix(&prefix) {
+        Some(rest) => subdomain(rest),
+        None => vec![format!(
+            "ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}"
+        )],
     }
 }
 

@@ -44,7 +44,7 @@ use indexes::Indexes;
 /// Returns the errors of a new object of this name; none if it is valid.
 pub fn validate_create(kind: &ApiResource, object: &Value, name: &str, version: Version) -> Vec<Cause> {
     let mut errors = ErrorList::default();
-    metadata::new(kind, &object["metadata"], name, version, &mut errors);
+    metadata::new(kind, object, name, version, &mut errors);
     if let Some(known) = types::of(kind) {
         let indexes = Indexes::default();
         rules::check(

@@ -15,13 +15,8 @@ use crate::naming;
 const SERVER_OWNED: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
 
 /// Validates the metadata of a new object of this name.
-pub(super) fn new(
-    kind: &ApiResource,
-    metadata: &Value,
-    name: &str,
-    version: Version,
-    errors: &mut ErrorList,
-) {
+pub(super) fn new(kind: &ApiResource, object: &Value, name: &str, version: Version, errors: &mut ErrorList) {
+    let metadata = &object["metadata"];
     let prefix = metadata["generateName"].as_str().unwrap_or_default();
     if !prefix.is_empty() {
         // The generated suffix begins with a letter.
@@ -29,14 +24,14 @@ pub(super) fn new(
             Some(stem) => format!("{stem}a"),
             None => prefix.to_owned(),
         };
-        for why in naming::problems(kind.names, version, &whole) {
+        for why in naming::problems(kind.names, version, &whole, object) {
             errors.invalid("metadata.generateName", &prefix.into(), &why);
         }
     }
     if name.is_empty() {
         errors.required("metadata.name", "name or generateName is required");
     } else {
-        for why in naming::problems(kind.names, version, name) {
+        for why in naming::problems(kind.names, version, name, object) {
             errors.invalid("metadata.name", &name.into(), &why);
         }
     }

@@ -158,6 +158,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         zero: r#","spec":{"trustBundle":""}"#,
         selectable: SelectableFields::Literal(&[field("spec.signerName", "/spec/signerName")]),
         unknown_field: UnknownField::OnlyName,
+        names: NameRule::OfSigner,
         unconditional_update: false,
         ..CORE
     },
