@@ -66,7 +66,7 @@ const RARE: [Rare; 26] = [
     fault(Profile::Lies, "end no_close_notify", "initial watch", 260_824),
     fault(Profile::Lies, "truncate goaway", "initial watch", 1_852_492),
     fault(Profile::Lies, "truncate goaway", "paging", 756_537),
-    fault(Profile::Lies, "end goaway", "initial watch", 596_385),
+    fault(Profile::Lies, "end goaway", "initial watch", 630_023),
     fault(Profile::Lies, "end goaway", "paging", 153_804),
     input(Profile::Lies, "paging", "503", 24_246),
     input(Profile::Lies, "paging", "given up by the client", 34_726),
