@@ -155,26 +155,17 @@ fn tried(
     };
     let recorded = Record::read(root, &client.name)?;
     let command = registry.command_with(root, programs.target(root), client, library)?;
-    let fresh = played(
-        root,
-        programs.target(root),
-        registry,
-        &[(*client, command)],
-        arguments,
-    )?;
-    let (fixed, broken) = { fresh.iter() }
-        .map(|(_, fresh, _)| recorded.changes(fresh))
-        .fold((Vec::new(), Vec::new()), |mut all, (fixed, broken)| {
-            all.0.extend(fixed);
-            all.1.extend(broken);
-            all
-        });
-    let judged = |line: &String| {
-        let id = line.split(": ").next().unwrap_or_default();
-        registry.left_out(client, id).is_none()
-    };
-    let fixed: Vec<String> = fixed.into_iter().filter(judged).collect();
-    let broken: Vec<String> = broken.into_iter().filter(judged).collect();
+    let built = [(*client, command)];
+    let fresh = played(root, programs.target(root), registry, &built, arguments)?;
+    let (mut fixed, mut broken) = (Vec::new(), Vec::new());
+    for (client, mut fresh, _) in fresh {
+        fresh
+            .tests
+            .retain(|id, _| registry.left_out(client, id).is_none());
+        let (fixes, breaks) = recorded.changes(&fresh);
+        fixed.extend(fixes);
+        broken.extend(breaks);
+    }
     let mut out = io::stdout();
     let _closed_pipe = writeln!(
         out,

@@ -131,11 +131,8 @@ fn checks() -> Result<Vec<String>, String> {
 /// Returns the manifests whose versions of client libraries are not those of `adapters/versions.yaml`.
 fn versions_of_libraries(tracked: &[String]) -> Result<Vec<String>, String> {
     let list = std::fs::read_to_string(versions::FILE).map_err(|why| format!("{}: {why}", versions::FILE))?;
-    let files: Vec<(&str, String)> = { tracked.iter() }
-        .filter_map(|path| Some((path.as_str(), std::fs::read_to_string(path).ok()?)))
-        .collect();
-    let list = versions::Versions::parse(&list)?;
-    Ok(list.wrong(files.iter().map(|(path, text)| (*path, text.as_str()))))
+    let paths = tracked.iter().map(String::as_str);
+    Ok(versions::Versions::parse(&list)?.wrong(paths, |path| std::fs::read_to_string(path).ok()))
 }
 
 /// Returns the texts that a source file includes from outside of its package, where they are missing once it is published. A

@@ -35,16 +35,20 @@ impl Versions {
         serde_saphyr::from_str(text).map_err(|why| format!("{FILE}: {why}"))
     }
 
-    /// Returns what is wrong between the list and these manifests, each a path and its text: another version, and a version
-    /// of the list that none has.
-    pub(crate) fn wrong<'a>(&self, manifests: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    /// Returns what is wrong between the list and the manifests among these files: another version, and a version of the
+    /// list that none has. `read` returns the text of a file, and is called for manifests alone.
+    pub(crate) fn wrong<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a str>,
+        read: impl Fn(&str) -> Option<String>,
+    ) -> Vec<String> {
         let mut found = Vec::new();
         let mut used = BTreeSet::new();
-        for (path, text) in manifests {
-            let Some((libraries, pins)) = self.pins_of(path, text) else {
+        for path in files {
+            let Some((libraries, pins_of)) = self.reader(path) else {
                 continue;
             };
-            for Pin { line, name, version } in pins {
+            for Pin { line, name, version } in read(path).map_or_else(Vec::new, |text| pins_of(&text)) {
                 let Some((name, listed)) = libraries.get_key_value(&name) else {
                     continue;
                 };
@@ -69,22 +73,25 @@ impl Versions {
         found
     }
 
-    /// Returns what a manifest pins, with the libraries of its registry; `None` for any other file.
-    fn pins_of(&self, path: &str, text: &str) -> Option<(&Libraries, Vec<Pin>)> {
+    /// Returns the libraries of a manifest's registry, and what reads its pins; `None` for any other file.
+    fn reader(&self, path: &str) -> Option<(&Libraries, ReadPins)> {
         if APART.iter().any(|folder| path.starts_with(folder)) {
             return None;
         }
         let name = path.rsplit('/').next()?;
         Some(match name {
-            "go.mod" => (&self.go, by_line(text, go)),
-            "package.json" => (&self.npm, by_line(text, npm)),
-            "requirements.txt" => (&self.pypi, by_line(text, pypi)),
-            "Cargo.toml" => (&self.crates, by_line(text, cargo)),
-            "pom.xml" => (&self.maven, maven(text)),
+            "go.mod" => (&self.go, |text| by_line(text, go)),
+            "package.json" => (&self.npm, |text| by_line(text, npm)),
+            "requirements.txt" => (&self.pypi, |text| by_line(text, pypi)),
+            "Cargo.toml" => (&self.crates, |text| by_line(text, cargo)),
+            "pom.xml" => (&self.maven, maven),
             _ => return None,
         })
     }
 }
+
+/// Reads the pins of a manifest.
+type ReadPins = fn(&str) -> Vec<Pin>;
 
 /// A library and its version in a manifest.
 #[derive(Debug, PartialEq, Eq)]
@@ -195,9 +202,10 @@ mod tests {
     #[case::oracle("oracle/go.mod", "require lib v2", &[])]
     #[case::other("README.md", "lib v2", &[])]
     fn manifests_are_read(#[case] path: &str, #[case] text: &str, #[case] expected: &[(usize, &str)]) {
-        let pins = Versions::default()
-            .pins_of(path, text)
-            .map_or_else(Vec::new, |(_, pins)| pins);
+        let versions = Versions::default();
+        let pins = versions
+            .reader(path)
+            .map_or_else(Vec::new, |(_, pins_of)| pins_of(text));
         let found: Vec<(usize, &str)> = { pins.iter() }
             .filter(|pin| ["lib", "lib:lib"].contains(&pin.name.as_str()))
             .map(|pin| (pin.line, pin.version.as_str()))
@@ -213,8 +221,12 @@ mod tests {
             ("a/requirements.txt", "lib==2\nother==5"),
             ("b/requirements.txt", "\nlib==3"),
         ];
+        let read = |path: &str| {
+            let of = manifests.iter().find(|(other, _)| *other == path);
+            of.map(|(_, text)| (*text).to_owned())
+        };
         assert_eq!(
-            versions.wrong(manifests),
+            versions.wrong(manifests.map(|(path, _)| path), read),
             [
                 "b/requirements.txt:2: lib 3, but adapters/versions.yaml has 2 and 1",
                 "adapters/versions.yaml: no manifest has gone 7",

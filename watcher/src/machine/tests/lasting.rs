@@ -100,6 +100,11 @@ fn recovers(bench: &mut Bench, mut steps: impl FnMut(Kind) -> &'static [Do]) -> 
     false
 }
 
+/// Returns the steps that fail one kind of request and answer all others.
+fn except(failing: Kind, failure: &'static [Do]) -> impl Fn(Kind) -> &'static [Do] {
+    move |kind| if kind == failing { failure } else { kind.answer() }
+}
+
 fn streaming_any() -> Config {
     streaming().list_semantic(ListSemantic::Any)
 }
@@ -154,13 +159,7 @@ fn the_one_request_that_is_answered_is_sent(
 fn later_pages_that_always_fail_end_in_a_list_without_pages() {
     for failure in FAILURES.iter().chain(&REJECTIONS) {
         let mut bench = Bench::new(Config::default());
-        let recovered = recovers(&mut bench, |kind| {
-            if kind == Kind::Page {
-                failure
-            } else {
-                kind.answer()
-            }
-        });
+        let recovered = recovers(&mut bench, except(Kind::Page, failure));
         assert!(recovered, "{failure:?}: {:?}", bench.seen);
     }
 }
@@ -178,13 +177,7 @@ fn lists_without_pages_that_always_fail_end_in_pages() {
             bench.step(step);
         }
         assert_eq!(Kind::of(&bench), Kind::Unpaged);
-        let recovered = recovers(&mut bench, |kind| {
-            if kind == Kind::Unpaged {
-                failure
-            } else {
-                kind.answer()
-            }
-        });
+        let recovered = recovers(&mut bench, except(Kind::Unpaged, failure));
         assert!(recovered, "{failure:?}: {:?}", bench.seen);
     }
 }
@@ -210,13 +203,7 @@ fn what_watches_do_not_show_is_listed(#[case] failures: &[&'static [Do]]) {
     for failure in failures {
         let mut bench = Bench::new(Config::default());
         bench.step(Page("10", "", &["a"]));
-        let recovered = recovers(&mut bench, |kind| {
-            if kind == Kind::Watch {
-                failure
-            } else {
-                kind.answer()
-            }
-        });
+        let recovered = recovers(&mut bench, except(Kind::Watch, failure));
         assert!(recovered, "{failure:?}: {:?}", bench.seen);
         within_budget(&bench.sent);
     }
