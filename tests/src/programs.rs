@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use serde_json::Value;
-pub use xtask::cargo::cargo;
+pub use xtask::cargo::{as_in_a_shell, cargo};
 
 use crate::repository;
 

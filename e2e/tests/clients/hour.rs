@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use e2e::lines::Lines;
 use e2e::toolchain::{self, or_skip};
+use tests::programs::as_in_a_shell;
 
 /// A command of the page, and its expected lines.
 struct Step {
@@ -107,6 +108,8 @@ impl Shell {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        // The page builds the program first.
+        as_in_a_shell(&mut command);
         let mut running_now = Running::start(command, step);
         if step.stays {
             running_now.expect_next();
