@@ -155,7 +155,7 @@ fn evaluated(text: &str, inputs: &Value) -> String {
                     .unwrap_or_else(|| panic!("no input {input}")),
             ),
             None => assert!(
-                ["runner.os", "runner.arch", "github.action_ref"].contains(&expression),
+                ["runner.os", "runner.arch", "github.action_ref || github.sha"].contains(&expression),
                 "{expression}"
             ),
         }
@@ -184,10 +184,14 @@ fn act(author: &Author, with: &Value) -> Output {
     {
         let Some(script) = step["run"].as_str() else {
             let used = step["uses"].as_str().expect("a step runs or uses something");
+            let (name, commit) = used.split_once('@').expect("a version is named");
             assert!(
-                ["actions/cache@v4", "actions/upload-artifact@v4"].contains(&used),
+                ["actions/cache", "actions/upload-artifact"].contains(&name),
                 "{used}"
             );
+            // A tag can be moved to other code.
+            let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_commit, "{used}");
             let with = step["with"].as_object().expect("it is used with something");
             with.values().filter_map(Value::as_str).for_each(|value| {
                 evaluated(value, &inputs);
@@ -278,6 +282,26 @@ fn github(#[case] author: Author, #[case] scenario: &str, #[case] code: Option<i
         code != Some(0),
         "evidence of failed tests alone"
     );
+}
+
+/// A workflow may pass on what a pull request says, such as the name of its branch.
+#[test]
+fn inputs_of_the_action_are_words_and_nothing_in_them_is_run() {
+    let author = Author::new("hostile", "adapter-watcher");
+    let mut with = used_with(&format!(
+        "{SHORT} $(touch$IFS''ran) `touch${{IFS}}ran` ;touch${{IFS}}ran"
+    ));
+    with["arguments"] = "--jobs '2' $(touch${IFS}ran) --seed 7&&touch${IFS}ran".into();
+    with["edition"] = "$(touch ran)".into();
+    let output = act(&author, &with);
+    assert_eq!(output.status.code(), Some(2), "they are no arguments that exist");
+    assert!(!author.folder.join("ran").exists());
+    // Quotes and spaces are those of a shell.
+    let mut with = used_with(&format!("'{SHORT}'  \"{SHORT}\""));
+    with["arguments"] = "--jobs '2'  --seed \"7\"".into();
+    let output = act(&author, &with);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
 }
 
 /// Returns whether there is a folder of an attempt. A list of results always exists.
