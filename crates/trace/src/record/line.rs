@@ -17,20 +17,38 @@ pub fn line(record: &Record) -> String {
 }
 
 /// Escapes characters that could move the cursor, start a line or reorder text: control characters, line and
-/// paragraph separators, bidirectional overrides. A newline becomes `\n`, ESC `\u{1b}`.
+/// paragraph separators, bidirectional overrides. A newline becomes `\n`, ESC `\u{1b}`. Escapes what a CI service takes for
+/// a command anywhere in a line of its log, such as `##[error]` and `##vso[task.setvariable]`.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unprintable) {
+    if is_printable(text) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
         if is_unprintable(c) {
             escaped.extend(c.escape_default());
+        } else if c == '#' && is_command(&text[at..]) {
+            escaped.push_str("\\u{23}");
         } else {
             escaped.push(c);
         }
     }
     Cow::Owned(escaped)
+}
+
+/// Returns whether [`printable`] leaves a text as it is.
+pub fn is_printable(text: &str) -> bool {
+    let mut marks = text.match_indices("##");
+    !text.contains(is_unprintable) && !marks.any(|(at, _)| is_command(&text[at..]))
+}
+
+/// Returns whether a text begins like a command to a CI service: `##[` of GitHub Actions and Azure Pipelines, `##vso[`,
+/// `##teamcity[`.
+fn is_command(text: &str) -> bool {
+    let name = text
+        .strip_prefix("##")
+        .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()));
+    name.is_some_and(|rest| rest.starts_with('['))
 }
 
 /// Returns true for characters that [`printable`] escapes.
@@ -334,6 +352,9 @@ mod tests {
     #[case::c1("\u{9b}2J", r"\u{9b}2J")]
     #[case::override_of_direction("a\u{202e}b", r"a\u{202e}b")]
     #[case::separator("a\u{2028}b", r"a\u{2028}b")]
+    #[case::github("a ##[add-mask]b", r"a \u{23}#[add-mask]b")]
+    #[case::azure("###vso[task.complete]", r"#\u{23}#vso[task.complete]")]
+    #[case::heading("## [1] ##a b[", "## [1] ##a b[")]
     fn nothing_that_moves_the_cursor_is_printed(#[case] text: &str, #[case] printed: &str) {
         assert_eq!(printable(text), printed);
     }
