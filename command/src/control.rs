@@ -8,10 +8,12 @@ mod openapi;
 mod trace;
 mod wait;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fake_apiserver::net::Edge;
@@ -25,6 +27,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::task::{AbortHandle, JoinSet};
 
 use self::answer::{Answer, Refusal, allowed, json_answer};
 pub(crate) use self::openapi::document as openapi;
@@ -37,7 +40,8 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 /// Timeout for the head of a request on a connection, and for a body.
 const REQUEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Maximum number of connections. Tests and `ctl` use one per request; others wait until one ends.
+/// Maximum number of connections. Tests and `ctl` use one per request. A further one replaces the oldest that never sent the
+/// token, or waits until one ends.
 const CONNECTIONS_MAX: usize = 256;
 
 /// Delay after a failed accept: the limit of open files is reached, and an immediate retry would fail too.
@@ -107,12 +111,15 @@ impl Control {
             about,
             judge,
         });
-        let mut connections = tokio::task::JoinSet::new();
+        let mut connections = Connections::default();
         let mut failed = false;
         loop {
             let accepted = tokio::select! {
-                accepted = self.listener.accept(), if !failed && connections.len() < CONNECTIONS_MAX => accepted,
-                Some(_) = connections.join_next() => continue,
+                accepted = self.listener.accept(), if !failed && connections.can_grow() => accepted,
+                Some(over) = connections.tasks.join_next() => {
+                    connections.left(over.ok());
+                    continue;
+                }
                 () = pause(), if failed => {
                     failed = false;
                     continue;
@@ -127,8 +134,9 @@ impl Control {
                 }
             };
             let room = room.clone();
-            connections.spawn(async move {
-                let service = service_fn(move |request| answer(room.clone(), request));
+            let trusted = Arc::new(AtomicBool::new(false));
+            connections.admit(trusted.clone(), async move {
+                let service = service_fn(move |request| answer(room.clone(), trusted.clone(), request));
                 let served = http1::Builder::new()
                     .timer(TokioTimer::new())
                     .header_read_timeout(REQUEST_WAIT)
@@ -142,14 +150,71 @@ impl Control {
     }
 }
 
-async fn answer(room: Arc<Room>, request: Request<Incoming>) -> Result<Answer, Infallible> {
-    Ok(match route(&room, request).await {
+/// The open connections.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<u64>,
+    /// In the order in which they were accepted; true once a request on it had the token.
+    open: BTreeMap<u64, (AbortHandle, Arc<AtomicBool>)>,
+    accepted: u64,
+}
+
+impl Connections {
+    /// Returns whether one more can be accepted.
+    fn can_grow(&self) -> bool {
+        self.open.len() < CONNECTIONS_MAX || self.strange().is_some()
+    }
+
+    /// Returns the oldest connection without a request that had the token.
+    fn strange(&self) -> Option<u64> {
+        let mut strange = self
+            .open
+            .iter()
+            .filter(|(_, (_, trusted))| !trusted.load(Ordering::Relaxed));
+        strange.next().map(|(number, _)| *number)
+    }
+
+    /// Serves a connection.
+    fn admit(&mut self, trusted: Arc<AtomicBool>, serve: impl Future<Output = ()> + Send + 'static) {
+        if self.open.len() >= CONNECTIONS_MAX
+            && let Some((task, _)) = self.strange().and_then(|number| self.open.remove(&number))
+        {
+            task.abort();
+        }
+        let number = self.accepted;
+        self.accepted += 1;
+        let task = self.tasks.spawn(async move {
+            serve.await;
+            number
+        });
+        self.open.insert(number, (task, trusted));
+    }
+
+    /// A connection ended; `None`: it was aborted, and is removed already, or its task panicked.
+    fn left(&mut self, number: Option<u64>) {
+        match number {
+            Some(number) => drop(self.open.remove(&number)),
+            None => self.open.retain(|_, (task, _)| !task.is_finished()),
+        }
+    }
+}
+
+async fn answer(
+    room: Arc<Room>,
+    trusted: Arc<AtomicBool>,
+    request: Request<Incoming>,
+) -> Result<Answer, Infallible> {
+    Ok(match route(&room, &trusted, request).await {
         Ok(answer) => answer,
         Err(refusal) => refusal.into_answer(),
     })
 }
 
-async fn route(room: &Arc<Room>, request: Request<Incoming>) -> Result<Answer, Refusal> {
+async fn route(
+    room: &Arc<Room>,
+    trusted: &AtomicBool,
+    request: Request<Incoming>,
+) -> Result<Answer, Refusal> {
     let (head, body) = request.into_parts();
     let path = head.uri.path().trim_end_matches('/').to_owned();
     let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
@@ -157,6 +222,7 @@ async fn route(room: &Arc<Room>, request: Request<Incoming>) -> Result<Answer, R
         return Ok(json_answer(200, &openapi::document()));
     }
     answer::authenticated(&head.headers, &room.token)?;
+    trusted.store(true, Ordering::Relaxed);
     let query = head.uri.query().unwrap_or_default().to_owned();
     match segments.as_slice() {
         ["v1"] => {

@@ -456,6 +456,26 @@ fn a_server_leaves_nothing_behind() {
     );
 }
 
+/// The connections of another program of this machine, which does not know the token.
+#[test]
+fn connections_without_the_token_do_not_keep_others_out() {
+    let serving = Serving::start(&[]);
+    let idle: Vec<TcpStream> = (0..300)
+        .map(|_| TcpStream::connect(&serving.control).unwrap())
+        .collect();
+    let (status, _) = serving.control("GET", "/v1", "");
+    assert_eq!(status, 200);
+    // Without room for it the request would have waited until all of them were too slow to send a head.
+    let is_open = |mut stream: &TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        stream
+            .read(&mut [0])
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    assert!(is_open(&idle[299]), "the newest ones stay");
+    assert!(!is_open(&idle[0]), "the oldest ones leave");
+}
+
 fn exchange(address: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
