@@ -195,6 +195,7 @@ pub(crate) fn run(arguments: Conformance) -> Result<(), Failure> {
             folder.display()
         )));
     }
+    arguments.files.check()?;
     let selected = select::select(&arguments)?;
     let exists = |id: &str| selected.exists(id);
     let path = arguments.known_failures.clone().unwrap_or_default();

@@ -14,9 +14,9 @@ use fake_apiserver::record::line::{line, printable};
 use judge::wire::{ClientVerdict, Loops, Violation, WireJudge, WireVerdict};
 use owo_colors::OwoColorize as _;
 
-use crate::Failure;
 use crate::output::{self, printable_lines};
 use crate::stop::Stop;
+use crate::{Failure, private};
 
 /// Options of the verdict.
 #[derive(Debug, Default, Args)]
@@ -96,6 +96,18 @@ impl Commentator {
     }
 }
 
+impl JudgeArguments {
+    /// Checks, before a server is started, that its verdict can be written.
+    ///
+    /// # Errors
+    ///
+    /// The file exists already, or its directory does not.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let file = self.verdict_file.as_deref();
+        file.map_or(Ok(()), private::check_new)
+    }
+}
+
 /// Prints the verdict in the requested format.
 ///
 /// # Errors
@@ -108,8 +120,7 @@ pub(crate) async fn conclude(
 ) -> Result<(), Failure> {
     let json = || serde_json::to_string_pretty(verdict).expect("plain strings and numbers always serialize");
     if let Some(file) = &arguments.verdict_file {
-        std::fs::write(file, json() + "\n")
-            .map_err(|error| Failure::System(format!("cannot write {}", file.display()), error))?;
+        private::write_new(file, &(json() + "\n"))?;
     }
     match arguments.verdict {
         VerdictFormat::Text => output::log_raw(&printable_lines(&text(verdict))),

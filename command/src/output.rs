@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fake_apiserver::record::line::{is_unprintable, printable};
+use fake_apiserver::record::line::{is_printable, printable};
 use tokio::time::timeout;
 
 use crate::Failure;
@@ -58,7 +58,7 @@ pub(crate) fn flush_log() {
 
 /// Escapes as [`printable`] does, except newlines.
 pub(crate) fn printable_lines(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c| c != '\n' && is_unprintable(c)) {
+    if text.split('\n').all(is_printable) {
         return Cow::Borrowed(text);
     }
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(printable).collect();

@@ -43,6 +43,7 @@ pub(crate) struct Play {
 ///
 /// The file is invalid, or a system error.
 pub(crate) fn run(play: Play) -> Result<(), Failure> {
+    play.judging.check()?;
     let scenario = ScenarioFile::named(&play.file).load();
     let scenario = Arc::new(scenario.map_err(|errors| Failure::Drawn(errors.render(Style::for_stderr())))?);
     output::log(&printable(&format!("{}: {}", scenario.id, scenario.title)));

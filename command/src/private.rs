@@ -2,8 +2,8 @@
 //! into a folder of another user, or over an existing file.
 
 use std::fs::File;
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::{Failure, random};
@@ -70,21 +70,41 @@ pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
 /// A system error.
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let path = folder.join(name);
-    let failed = |error| Failure::System(format!("cannot write {}", path.display()), error);
-    let unfinished = folder.join(format!(".{name}.{}", random::word()?));
-    let written = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&unfinished)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| std::fs::rename(&unfinished, &path));
-    if written.is_err() {
-        // It may not exist.
-        let _ = std::fs::remove_file(&unfinished);
-    }
-    written.map_err(failed)?;
+    private_files::replace(&path, text.as_bytes())
+        .map_err(|error| Failure::System(format!("cannot write {}", path.display()), error))?;
     Ok(path)
+}
+
+/// Checks, before long work, that a file that the user named can be written.
+///
+/// # Errors
+///
+/// Something has that name, or its folder does not exist.
+pub(crate) fn check_new(path: &Path) -> Result<(), Failure> {
+    private_files::check_new(path).map_err(|error| unwritten(path, error))
+}
+
+/// Writes a file that the user named.
+///
+/// # Errors
+///
+/// Something has that name; a system error, such as a full disk. No file is left behind.
+pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    private_files::write_new(path, text.as_bytes()).map_err(|error| unwritten(path, error))
+}
+
+fn unwritten(path: &Path, error: io::Error) -> Failure {
+    let shown = path.display();
+    let kind = error.kind();
+    if kind == io::ErrorKind::AlreadyExists {
+        Failure::Usage(format!(
+            "{shown} exists, and is never overwritten: remove it, or name a new file"
+        ))
+    } else if kind == io::ErrorKind::NotFound {
+        Failure::Usage(format!("cannot write {shown}: its directory does not exist"))
+    } else {
+        Failure::System(format!("cannot write {shown}"), error)
+    }
 }
 
 /// Returns whether `file` is the one at `path`.

@@ -7,7 +7,7 @@ use conformance::adapter::evidence;
 use report::html::{self, Kept, Run};
 use report::results::Results;
 
-use crate::Failure;
+use crate::{Failure, private};
 
 /// The results of a run, in its directory of evidence.
 pub(crate) const RESULTS: &str = "results.ndjson";
@@ -42,18 +42,9 @@ pub(crate) struct ReportArguments {
 ///
 /// The evidence cannot be read, or the file cannot be written.
 pub(crate) fn run(arguments: &ReportArguments) -> Result<(), Failure> {
+    private::check_new(&arguments.html)?;
     let runs: Result<Vec<Run>, Failure> = arguments.folders.iter().map(|folder| read(folder)).collect();
-    write(&arguments.html, &html::page(&runs?))
-}
-
-/// Writes a requested file.
-///
-/// # Errors
-///
-/// A system error.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::System(format!("cannot write {}", path.display()), error))
+    private::write_new(&arguments.html, &html::page(&runs?))
 }
 
 /// Reads the evidence and the results of one run.
@@ -66,11 +57,13 @@ pub(crate) fn read(folder: &Path) -> Result<Run, Failure> {
         |path: &Path, error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", path.display()));
     let found = evidence::find(folder).map_err(|error| wrong(folder, &error))?;
     let file = folder.join(RESULTS);
-    let results = if file.is_file() {
-        let text = std::fs::read_to_string(&file).map_err(|error| wrong(&file, &error))?;
-        Some(Results::parse(&text).map_err(|error| wrong(&file, &error))?)
-    } else {
-        None
+    let results = match private_files::read(&file, evidence::FILE_BYTES_MAX) {
+        Ok(bytes) => {
+            let parsed = Results::parse(&String::from_utf8_lossy(&bytes));
+            Some(parsed.map_err(|error| wrong(&file, &error))?)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(wrong(&file, &error)),
     };
     if found.is_empty() && results.is_none() {
         return Err(Failure::NothingToDo(format!(

@@ -154,6 +154,7 @@ pub(crate) fn wall_clock() -> Duration {
 ///
 /// The objects are invalid, or a system error.
 pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
+    serve.judging.check()?;
     let settings = ServerSettings {
         version: serve.kubernetes_version,
         watch_cache_capacity: WATCH_CACHE_CAPACITY,

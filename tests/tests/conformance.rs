@@ -158,6 +158,11 @@ fn is_by_chance(test: &Value) -> bool {
     3,
     "printed more than 16 MiB of text on standard output, first: y"
 )]
+#[case::reports_without_end(
+    "hello; read start || exit 0; echo '{\"ev\":\"synced\"}'; yes \"{\\\"ev\\\":\\\"apply\\\",\\\"name\\\":\\\"$(printf %05000d 0)\\\",\\\"uid\\\":\\\"u\\\",\\\"rv\\\":\\\"1\\\"}\"",
+    3,
+    "printed more than 32 MiB of events"
+)]
 #[case::prints_only_json(
     "hello; read start || exit 0; echo '{}'; cat >/dev/null",
     3,

@@ -213,6 +213,7 @@ fn results_point_at_files_of_the_clients_repository() {
         let annotated = errors.lines().find_map(|line| line.strip_prefix("::error "));
         let annotated = annotated.map(|line| line.split_once(" title").map_or(line, |(place, _)| place));
         let sarif = json(&repository.join("out.sarif"));
+        std::fs::remove_file(repository.join("out.sarif")).unwrap();
         let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
         let uri = place["artifactLocation"]["uri"].as_str().unwrap().to_owned();
         let annotated = annotated.map(|place| place.split(",title=").next().unwrap_or_default().to_owned());
@@ -247,4 +248,147 @@ fn a_built_in_scenario_is_printed() {
         "{}",
         printed(&output)
     );
+}
+
+/// Every way in which the command writes a file that its user named.
+#[test]
+fn no_report_overwrites_a_file_or_is_written_through_a_link() {
+    let folder = folder("reports-taken");
+    let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    std::fs::write(file("kept"), "mine").unwrap();
+    std::os::unix::fs::symlink(file("kept"), file("link")).unwrap();
+    let evidence = file("evidence");
+    for taken in [file("kept"), file("link")] {
+        let mut commands = vec![
+            vec!["serve", "--verdict-file", &taken],
+            vec![
+                "play",
+                "scenarios/page/expired-token-on-page-2-restarts-the-list.yaml",
+                "--verdict-file",
+                &taken,
+            ],
+            vec!["report", "/nowhere", "--html", &taken],
+        ];
+        for report in ["--junit", "--sarif", "--badge", "--summary", "--html"] {
+            commands.push(vec![
+                "conformance",
+                SHORT,
+                "--evidence",
+                &evidence,
+                report,
+                &taken,
+                "--",
+                "true",
+            ]);
+        }
+        for arguments in commands {
+            let output = run(&arguments);
+            assert_eq!(
+                output.status.code(),
+                Some(2),
+                "{arguments:?}: {}",
+                printed(&output)
+            );
+            let words = "exists, and is never overwritten: remove it, or name a new file";
+            assert!(
+                printed(&output).contains(words),
+                "{arguments:?}: {}",
+                printed(&output)
+            );
+        }
+        assert_eq!(read(Path::new(&taken)), "mine");
+    }
+    let missing = file("missing/verdict.json");
+    let output = run(&["serve", "--verdict-file", &missing]);
+    assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+    assert!(
+        printed(&output).contains("its directory does not exist"),
+        "{}",
+        printed(&output)
+    );
+}
+
+/// The limit on the size of a file stands for a full disk: a write fails after a part of the file.
+#[test]
+fn a_file_that_cannot_be_written_whole_is_not_written() {
+    let folder = folder("reports-full");
+    let (evidence, page) = (folder.join("evidence"), folder.join("page.html"));
+    let mut kept = program("fake-apiserver");
+    kept.args(["conformance", SHORT, "--keep", "always", "--evidence"])
+        .arg(&evidence);
+    let output = kept.arg("--").arg(path("adapter-watcher")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    let mut full = std::process::Command::new("sh");
+    full.args(["-c", script, "sh"]).arg(path("fake-apiserver"));
+    let output = full
+        .arg("report")
+        .arg(&evidence)
+        .arg("--html")
+        .arg(&page)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(70), "{}", printed(&output));
+    assert!(printed(&output).contains("cannot write"), "{}", printed(&output));
+    let left: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["evidence"], "nothing half written is left");
+}
+
+/// Evidence may come from a stranger.
+#[test]
+fn evidence_is_read_from_regular_files_only() {
+    let folder = folder("reports-hostile");
+    let html = folder.join("page.html");
+    let files = ["attempt.json", "records.ndjson", "scenario.yaml", "stderr.log"];
+    for hostile in ["link", "pipe", "device", "large"] {
+        let attempt = folder.join(hostile);
+        std::fs::create_dir(&attempt).unwrap();
+        for name in files {
+            std::fs::write(attempt.join(name), "").unwrap();
+        }
+        let records = attempt.join("records.ndjson");
+        std::fs::remove_file(&records).unwrap();
+        let words = match hostile {
+            "link" => {
+                std::os::unix::fs::symlink("/etc/passwd", &records).unwrap();
+                "is a symbolic link"
+            }
+            "device" => {
+                std::os::unix::fs::symlink("/dev/zero", &records).unwrap();
+                "is a symbolic link"
+            }
+            "pipe" => {
+                let made = std::process::Command::new("mkfifo").arg(&records).status();
+                assert!(made.unwrap().success());
+                "is not a regular file"
+            }
+            _ => {
+                // Sparse: it takes no room on the disk.
+                std::fs::File::create(&records).unwrap().set_len(1 << 40).unwrap();
+                "is larger than"
+            }
+        };
+        let attempt = attempt.to_str().unwrap();
+        for arguments in [
+            vec!["recheck", attempt],
+            vec!["report", attempt, "--html", html.to_str().unwrap()],
+        ] {
+            let output = run(&arguments);
+            assert_eq!(
+                output.status.code(),
+                Some(2),
+                "{arguments:?}: {}",
+                printed(&output)
+            );
+            assert!(
+                printed(&output).contains(words),
+                "{arguments:?}: {}",
+                printed(&output)
+            );
+        }
+    }
 }

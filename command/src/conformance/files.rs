@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::Conformance;
 use crate::report::{self, RESULTS};
-use crate::{Failure, output};
+use crate::{Failure, output, private};
 
 /// Reports in addition to the one on standard output.
 #[derive(Debug, Args)]
@@ -47,6 +47,19 @@ pub(super) struct Files {
 }
 
 impl Files {
+    /// Checks, before the run, that the requested reports can be written.
+    ///
+    /// # Errors
+    ///
+    /// A file exists already, or its directory does not.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let files = [&self.junit, &self.html, &self.sarif, &self.badge, &self.summary];
+        files
+            .into_iter()
+            .flatten()
+            .try_for_each(|path| private::check_new(path))
+    }
+
     /// Writes the requested reports.
     ///
     /// # Errors
@@ -60,16 +73,16 @@ impl Files {
     ) -> Result<(), Failure> {
         let anchors = self.anchors(arguments);
         if let Some(path) = &self.junit {
-            report::write(path, &junit()?)?;
+            private::write_new(path, &junit()?)?;
         }
         if let Some(path) = &self.sarif {
-            report::write(path, &format!("{:#}\n", sarif::sarif(&results, &anchors)))?;
+            private::write_new(path, &format!("{:#}\n", sarif::sarif(&results, &anchors)))?;
         }
         if let (Some(path), Some(footer)) = (&self.badge, &results.footer) {
-            report::write(path, &format!("{:#}\n", badge::badge(footer)))?;
+            private::write_new(path, &format!("{:#}\n", badge::badge(footer)))?;
         }
         if let Some(path) = &self.summary {
-            report::write(path, &summary::summary(&results))?;
+            private::write_new(path, &summary::summary(&results))?;
         }
         if self.github {
             output::log_raw(&annotations::annotations(&results, &anchors));
@@ -82,9 +95,9 @@ impl Files {
             std::fs::create_dir_all(folder).map_err(|error| {
                 Failure::System(format!("cannot create the directory {}", folder.display()), error)
             })?;
-            report::write(&folder.join(RESULTS), &results.lines())?;
+            private::write_new(&folder.join(RESULTS), &results.lines())?;
             if let Some(path) = &self.html {
-                report::write(path, &html::page(&[report::read(folder)?]))?;
+                private::write_new(path, &html::page(&[report::read(folder)?]))?;
             }
         }
         Ok(())
@@ -127,10 +140,7 @@ fn from_root(file: &Path) -> Option<String> {
 }
 
 fn append(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
+    private_files::append(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| Failure::System(format!("cannot write {}", path.display()), error))
 }

@@ -6,9 +6,8 @@
 //! Source: apiserver `server/options/serving.go`, `authentication/token/tokenfile`; "Static token file".
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use fake_apiserver::api::User;
@@ -64,15 +63,9 @@ fn generate(
     let failed =
         |error: io::Error| format!("unable to write the certificate to {}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(failed)?;
-    write_new(certificate, 0o644, &identity.certificate_pem).map_err(failed)?;
-    write_new(key, 0o600, &identity.key_pem).map_err(failed)?;
+    private_files::write_new_public(certificate, identity.certificate_pem.as_bytes()).map_err(failed)?;
+    private_files::write_new(key, identity.key_pem.as_bytes()).map_err(failed)?;
     Ok(identity)
-}
-
-fn write_new(path: &Path, mode: u32, text: &str) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(text.as_bytes())
 }
 
 /// Returns the certificates of `--client-ca-file`.

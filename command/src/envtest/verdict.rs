@@ -3,7 +3,7 @@
 //!
 //! It must not know how a verdict is computed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ impl VerdictFile {
     ///
     /// It cannot be written.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        let opened = OpenOptions::new().create(true).append(true).open(path);
+        let opened = private_files::append(path);
         let file = opened.map_err(|error| {
             Failure::System(format!("{VARIABLE}: cannot write {}", path.display()), error)
         })?;

@@ -20,6 +20,9 @@ use super::outcome::Outcome;
 /// File with the outcome of the attempt, in its directory.
 const ATTEMPT: &str = "attempt.json";
 
+/// Maximum size of a file of evidence, in bytes: more than what a run keeps of a client that never stops.
+pub const FILE_BYTES_MAX: u64 = 128 << 20;
+
 /// Outcome of an attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -81,20 +84,19 @@ pub fn write(
         stray_output: attempt.stray.clone(),
         took_ms: attempt.took.as_millis() as u64,
     };
-    std::fs::write(folder.join("scenario.yaml"), text)?;
-    let mut records = io::BufWriter::new(std::fs::File::create(folder.join("records.ndjson"))?);
+    private_files::write_new(&folder.join("scenario.yaml"), text.as_bytes())?;
+    let mut records = io::BufWriter::new(private_files::create(&folder.join("records.ndjson"))?);
     for record in &attempt.records {
         serde_json::to_writer(&mut records, record)?;
         records.write_all(b"\n")?;
     }
     records.flush()?;
-    std::fs::write(folder.join("events.ndjson"), &attempt.received)?;
-    std::fs::write(folder.join("stderr.log"), attempt.errors.join("\n") + "\n")?;
+    private_files::write_new(&folder.join("events.ndjson"), &attempt.received)?;
+    let errors = attempt.errors.join("\n") + "\n";
+    private_files::write_new(&folder.join("stderr.log"), errors.as_bytes())?;
     // Written last: a directory without it is incomplete.
-    std::fs::write(
-        folder.join(ATTEMPT),
-        serde_json::to_string_pretty(&summary)? + "\n",
-    )
+    let summary = serde_json::to_string_pretty(&summary)? + "\n";
+    private_files::write_new(&folder.join(ATTEMPT), summary.as_bytes())
 }
 
 fn contradictions(verdict: Option<&judge::verdict::Verdict>) -> Value {
@@ -175,7 +177,7 @@ impl Evidence {
 pub fn read(folder: &Path) -> Result<Evidence, String> {
     let file = |name: &str| {
         let path = folder.join(name);
-        std::fs::read(&path)
+        private_files::read(&path, FILE_BYTES_MAX)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .map_err(|error| format!("{}: {error}", path.display()))
     };

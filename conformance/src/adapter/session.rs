@@ -16,6 +16,10 @@ const STRAY_BYTES_MAX: u64 = 16 << 20;
 /// Maximum number of events: more than a hundred times those of any scenario.
 const EVENTS_MAX: u64 = 1_000_000;
 
+/// Maximum size of all messages of an adapter, in bytes: more than fifty times those of any scenario. The trace has what they
+/// report, and evidence has the trace.
+const MESSAGE_BYTES_MAX: usize = 32 << 20;
+
 /// Maximum size of the received output that is kept as evidence, in bytes.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
@@ -47,6 +51,7 @@ pub struct Session {
     /// `closed` was received.
     closed: bool,
     received: Vec<u8>,
+    message_bytes: usize,
 }
 
 /// Output that is not a message.
@@ -86,7 +91,9 @@ impl Session {
         }
         match line::read(text) {
             Line::Event(event) => {
-                if let Err(fault) = self.event(*event) {
+                self.message_bytes += text.len();
+                let taken = self.bounded().and_then(|()| self.event(*event));
+                if let Err(fault) = taken.and_then(|()| self.bounded()) {
                     self.fault = Some(fault);
                 }
             }
@@ -142,11 +149,20 @@ impl Session {
         }
     }
 
-    fn event(&mut self, event: Event) -> Result<(), String> {
-        self.events += 1;
+    /// Checks that the adapter did not print more than any client has reason to.
+    fn bounded(&self) -> Result<(), String> {
         if self.events > EVENTS_MAX {
             return Err(format!("the adapter printed more than {EVENTS_MAX} events"));
         }
+        if self.message_bytes > MESSAGE_BYTES_MAX {
+            let mebibytes = MESSAGE_BYTES_MAX >> 20;
+            return Err(format!("the adapter printed more than {mebibytes} MiB of events"));
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), String> {
+        self.events += 1;
         let word = word_of(&event);
         match (&event, &self.hello) {
             (Event::Hello(hello), None) => {
@@ -254,6 +270,8 @@ impl Session {
             // A list has no deletions: report it again without the object.
             Some(first) => {
                 first.remove(&object.key());
+                // Each is an event again.
+                self.events += first.len() as u64;
                 self.lists = true;
                 self.reports.push_back(Report::Init);
                 self.reports
@@ -484,6 +502,26 @@ mod tests {
     }
 
     const A: &str = r#"{"ev":"add","ns":"n","name":"a","uid":"u","rv":"1"}"#;
+
+    /// Each deletion before `synced` repeats the list.
+    #[test]
+    fn a_list_that_is_repeated_without_end_is_a_fault() {
+        let mut session = session("", &[]);
+        for n in 0..20_000 {
+            session.take(format!(r#"{{"ev":"add","ns":"n","name":"{n}","uid":"u","rv":"1"}}"#).as_bytes());
+        }
+        let gone = br#"{"ev":"delete","ns":"n","name":"none"}"#;
+        let deletions = (1..).take_while(|_| {
+            session.take(gone);
+            session.reports.clear();
+            session.fault().is_none()
+        });
+        assert_eq!(deletions.count(), 48, "20,001 events each, and 20,001 before");
+        assert_eq!(
+            session.fault(),
+            Some("the adapter printed more than 1000000 events")
+        );
+    }
 
     #[test]
     fn without_init_events_the_initial_list_ends_at_synced() {

@@ -83,11 +83,7 @@ impl Kubeconfig {
     /// # Errors
     /// I/O errors; `AlreadyExists` if `path` exists, also as a symbolic link. No file is left behind.
     pub fn write(&self, path: &Path) -> io::Result<File> {
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path)?;
+        let mut file = private_files::create(path)?;
         match file.write_all(self.text().as_bytes()) {
             Ok(()) => Ok(file),
             Err(error) => {

@@ -1,10 +1,11 @@
 //! Rules that the compiler cannot check: the import order of crates and modules, cores without the edge's crates, a
-//! header in every source file, no source file outside a target, no path of one machine in a commit, one
+//! header in every source file, no source file outside a target, one crate that writes files, no path of one machine in a commit, one
 //! version of a client library, and wording.
 
 mod modules;
 mod phrases;
 mod unnamed;
+mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -112,6 +113,7 @@ fn checks() -> Result<Vec<String>, String> {
             ));
         }
         found.extend(phrases::found(&file, &text));
+        found.extend(writes::found(&modules::ORDER, &file, &text));
         found.extend(included_from_outside(&file, &text));
         if file == file!() {
             continue;

@@ -10,10 +10,11 @@ use std::path::Path;
 use syn::visit::Visit;
 
 /// Crates in import order: each imports only crates before it.
-pub(super) const ORDER: [(&str, &str); 13] = [
+pub(super) const ORDER: [(&str, &str); 14] = [
     ("apimachinery", "crates/apimachinery"),
     ("trace", "crates/trace"),
     ("watchcache", "crates/watchcache"),
+    ("private-files", "crates/private-files"),
     ("builtin-kinds", "crates/builtin-kinds"),
     ("scenario", "crates/scenario"),
     ("fake-apiserver", "fake-apiserver"),
