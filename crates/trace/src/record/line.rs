@@ -38,7 +38,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 /// Returns whether [`printable`] leaves a text as it is.
 pub fn is_printable(text: &str) -> bool {
-    let mut marks = text.match_indices("##");
+    let mut marks = text.match_indices('#');
     !text.contains(is_unprintable) && !marks.any(|(at, _)| is_command(&text[at..]))
 }
 
