@@ -115,6 +115,21 @@ impl SelectableFields {
     }
 }
 
+/// What `metadata.generation` of a kind counts.
+///
+/// Source: `PrepareForCreate` and `PrepareForUpdate` of the strategies in `pkg/registry` of kube-apiserver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// It has none.
+    None,
+    /// It is 1 for ever.
+    One,
+    /// Changes of everything but the metadata and, if it is a subresource, the status.
+    Spec,
+    /// Those, and changes of the annotations.
+    SpecAndAnnotations,
+}
+
 /// What a deletion waits for, besides finalizers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
@@ -259,8 +274,8 @@ pub struct ApiResource {
     pub parts: &'static [Part<'static>],
     /// Type of review; `None`: not a review.
     pub review: Option<Review>,
-    /// Whether `metadata.generation` counts changes of the spec.
-    pub generation: bool,
+    /// What `metadata.generation` counts.
+    pub generation: Generation,
     /// Order of the keys after `metadata`.
     pub fields: &'static [&'static str],
     /// Zero value after `metadata`, as JSON text with a leading comma: the body of a bookmark.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use apimachinery::Version;
 use apimachinery::kind::{
-    ApiResource, Deletion, KindRef, NameRule, Names, RowDefinition, Scale, ScaleSelector, SelectableFields,
-    Text, UnknownField,
+    ApiResource, Deletion, Generation, KindRef, NameRule, Names, RowDefinition, Scale, ScaleSelector,
+    SelectableFields, Text, UnknownField,
 };
 use apimachinery::status::Cause;
 use apimachinery::write::Subresource;
@@ -384,7 +384,7 @@ fn row(common: &Common, version: &Value) -> KindRef {
         scale: scale(&version["subresources"]["scale"]),
         parts: &[],
         review: None,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["spec", "status"],
         zero: "",
         zero_annotations: &[],

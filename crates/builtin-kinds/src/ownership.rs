@@ -325,7 +325,8 @@ impl<'a> Ownership<'a> {
     fn tracked(&self, mut fields: Fields) -> Fields {
         fields.retain(|field| {
             let elsewhere = match self.subresource {
-                "status" => field != "f:status",
+                // The metadata of a custom resource does not change through it.
+                "status" => field != "f:status" && (field != "f:metadata" || self.kind.custom),
                 _ => field == "f:status" && self.kind.status,
             };
             !elsewhere && !matches!(field, "f:kind" | "f:apiVersion")
@@ -342,8 +343,12 @@ impl<'a> Ownership<'a> {
         if self.subresource == "status" {
             config.retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
             if let Some(metadata) = config.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.retain(|field, _| {
-                    matches!(field.as_str(), "name" | "namespace" | "uid" | "resourceVersion")
+                let identifies =
+                    |field: &str| matches!(field, "name" | "namespace" | "uid" | "resourceVersion");
+                let stay = kept_by_status(self.kind);
+                metadata.retain(|field, _| match self.kind.custom {
+                    true => identifies(field),
+                    false => !stay.contains(&field.as_str()),
                 });
             }
         } else if self.kind.status {
@@ -392,6 +397,17 @@ impl<'a> Ownership<'a> {
     }
 }
 
+/// Returns the fields of the metadata that a write through the status of a built-in kind does not change.
+///
+/// Source: `GetResetFields` and `PrepareForUpdate` of the status strategies in `pkg/registry` of kube-apiserver.
+pub fn kept_by_status(kind: &ApiResource) -> &'static [&'static str] {
+    match types::of(kind).map(|known| known.name) {
+        Some("core/v1.Pod") => &["ownerReferences"],
+        Some("apps/v1.Deployment") => &["labels"],
+        Some(_) | None => &[],
+    }
+}
+
 /// Fields of the metadata that are set by the server.
 const UNTRACKED: [&str; 10] = [
     "f:name",
@@ -433,14 +449,12 @@ fn conflict(conflicts: &[(String, Fields)]) -> Status {
 
 /// Returns whether the object was stored before.
 fn is_stored(object: &Value) -> bool {
-    object.pointer("/metadata/uid").is_some_and(Value::is_string)
+    object["metadata"]["uid"].is_string()
 }
 
 /// Returns whether the object has a single empty entry, which resets its managed fields.
 pub fn is_reset(object: &Value) -> bool {
-    let entries = object
-        .pointer("/metadata/managedFields")
-        .and_then(Value::as_array);
+    let entries = object["metadata"][owners::FIELD].as_array();
     entries.is_some_and(|entries| matches!(entries.as_slice(), [Value::Object(entry)] if entry.is_empty()))
 }
 
@@ -455,7 +469,7 @@ pub fn without(object: &mut Value) {
 pub fn copy(from: &Value, to: &mut Value) {
     without(to);
     if let (Some(owners), Some(metadata)) = (
-        from.pointer("/metadata/managedFields"),
+        from["metadata"].get(owners::FIELD),
         to.get_mut("metadata").and_then(Value::as_object_mut),
     ) {
         metadata.insert(owners::FIELD.to_owned(), owners.clone());

@@ -19,6 +19,7 @@ mod protobuf;
 pub(crate) mod quantities;
 mod read;
 mod scalars;
+mod times;
 
 pub use protobuf::from_protobuf;
 pub use quantities::{amount, difference, sum};

@@ -278,7 +278,9 @@ impl Writer<'_> {
 
     /// Removes repeated owner references, with a warning. `when` is its part for the time of the check.
     fn drop_repeated_owners(&mut self, object: &mut Value, when: &str) {
-        let owners = object.pointer_mut("/metadata/ownerReferences");
+        let owners = object
+            .get_mut("metadata")
+            .and_then(|metadata| metadata.get_mut("ownerReferences"));
         let Some(owners) = owners.and_then(Value::as_array_mut) else {
             return;
         };
@@ -577,7 +579,7 @@ fn is_terminating(object: &Value) -> bool {
 }
 
 fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
-    let names = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let names = object["metadata"]["finalizers"].as_array();
     names.into_iter().flatten().filter_map(Value::as_str)
 }
 

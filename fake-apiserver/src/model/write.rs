@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::{ApiResource, Deletion};
+use apimachinery::kind::{ApiResource, Deletion, Generation};
 use apimachinery::object::{Stored, canonical, ordered_metadata};
 use apimachinery::time::timestamp;
 use serde_json::{Map, Value};
@@ -81,7 +81,7 @@ pub(super) fn replace(
         "resourceVersion",
         kept("resourceVersion").unwrap_or_else(|| "0".into()),
     );
-    if kind.generation && current.is_none() {
+    if kind.generation != Generation::None && current.is_none() {
         say("generation", 1.into());
     }
     for lasting in ["generation", "deletionTimestamp", "deletionGracePeriodSeconds"] {
@@ -100,7 +100,13 @@ pub(super) fn replace(
     if old["metadata"].get("deletionTimestamp").is_some() && !is_held(kind, &object) {
         return Outcome::Released(object);
     }
-    if kind.generation && spec(kind, old) != spec(kind, &object) {
+    let annotations = |object: &Value| object["metadata"]["annotations"] != old["metadata"]["annotations"];
+    let is_counted = match kind.generation {
+        Generation::None | Generation::One => false,
+        Generation::Spec => spec(kind, old) != spec(kind, &object),
+        Generation::SpecAndAnnotations => annotations(&object) || spec(kind, old) != spec(kind, &object),
+    };
+    if is_counted {
         bump_generation(&mut object);
     }
     Outcome::Put(object)

@@ -4,8 +4,8 @@ use std::borrow::Cow::Borrowed;
 
 use apimachinery::Version;
 use apimachinery::kind::{
-    ALL_VERBS, ApiResource, CUSTOM_VERBS, Deletion, NameRule, Names::Literal, Part, Review, Scale,
-    ScaleSelector, SelectableField, SelectableFields, UnknownField,
+    ALL_VERBS, ApiResource, CUSTOM_VERBS, Deletion, Generation, NameRule, Names::Literal, Part, Review,
+    Scale, ScaleSelector, SelectableField, SelectableFields, UnknownField,
 };
 
 mod access;
@@ -54,7 +54,7 @@ const CORE: ApiResource = ApiResource {
     scale: None,
     parts: &[],
     review: None,
-    generation: false,
+    generation: Generation::None,
     fields: &["spec", "status"],
     zero: "",
     zero_annotations: &[],
@@ -163,7 +163,7 @@ pub(super) static WIDGET: ApiResource = ApiResource {
     verbs: CUSTOM_VERBS,
     custom: true,
     status: true,
-    generation: true,
+    generation: Generation::Spec,
     unconditional_update: false,
     first_status: Some(""),
     unknown_field: UnknownField::NotSupported,

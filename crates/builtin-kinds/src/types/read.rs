@@ -16,7 +16,8 @@ use serde_json::{Map, Value};
 
 use super::problems::Problems;
 use super::quantities::quantity;
-use super::scalars::{bytes, fits, time};
+use super::scalars::{bytes, fits};
+use super::times::{micro_time, time};
 use super::{Field, Shape, Struct, Type, of, types};
 
 /// Result of decoding.
@@ -455,7 +456,8 @@ impl Cursor<'_> {
             | (Shape::Float, value @ Value::Number(_)) => Ok(value),
             (Shape::Int32 | Shape::IntOrString, value) if fits::<i32>(&value) => Ok(value),
             (Shape::Int64, value) if fits::<i64>(&value) => Ok(value),
-            (Shape::Time | Shape::MicroTime, Value::String(text)) => time(&text),
+            (Shape::Time, Value::String(text)) => time(&text),
+            (Shape::MicroTime, Value::String(text)) => micro_time(&text),
             (Shape::Bytes, Value::String(text)) => bytes(&text),
             (Shape::Quantity, value) => {
                 // The finest unit of resources is a thousandth.

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 
 use apimachinery::kind::{ApiResource, Deletion};
 use apimachinery::write::Subresource;
-use builtin_kinds::types;
+use builtin_kinds::{ownership, types};
 use serde_json::{Value, json};
 
 use super::remove;
@@ -62,22 +62,15 @@ fn status_part(kind: &ApiResource, current: &Value, mut object: Value) -> Value 
     }
     if !kind.custom {
         changed["metadata"] = object["metadata"].take();
-        match types::of(kind).map(|known| known.name) {
-            Some("core/v1.Pod") => {
-                take(&mut changed["metadata"], &current["metadata"], "ownerReferences");
-                keep_pod_status(&current["status"], &mut changed["status"]);
-            }
-            Some(name) if LABELS_STAY.contains(&name) => {
-                take(&mut changed["metadata"], &current["metadata"], "labels");
-            }
-            Some(_) | None => {}
+        for field in ownership::kept_by_status(kind) {
+            take(&mut changed["metadata"], &current["metadata"], field);
+        }
+        if types::of(kind).is_some_and(|known| known.name == "core/v1.Pod") {
+            keep_pod_status(&current["status"], &mut changed["status"]);
         }
     }
     changed
 }
-
-/// Kinds whose labels cannot be changed through the status.
-const LABELS_STAY: [&str; 1] = ["apps/v1.Deployment"];
 
 /// Keeps status fields that an older kubelet omits.
 fn keep_pod_status(before: &Value, status: &mut Value) {

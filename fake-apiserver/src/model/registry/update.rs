@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use apimachinery::go_text;
-use apimachinery::kind::Text;
+use apimachinery::kind::{Generation, Text};
 use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
@@ -258,7 +258,7 @@ impl Writer<'_> {
         if let Some(definition) = Definition::of(&kind) {
             definition.store(&mut manifest);
         }
-        let outcome = write::replace(
+        let mut outcome = write::replace(
             &kind,
             &current.key,
             Some(current),
@@ -266,6 +266,13 @@ impl Writer<'_> {
             self.time(),
             String::new(),
         );
+        if subresource == Some(Subresource::Status)
+            && kind.generation == Generation::SpecAndAnnotations
+            && let write::Outcome::Put(object) = &mut outcome
+        {
+            // Annotations that are written through it are not counted.
+            object["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
+        }
         self.check_size(&outcome)?;
         Ok((200, self.commit(current.key.clone(), Some(current), outcome)?))
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use apimachinery::kind::KindRef;
+use apimachinery::kind::{Generation, KindRef};
 use apimachinery::object::{Stored, canonical};
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
@@ -152,7 +152,7 @@ impl Writer<'_> {
         }
         let mut object = object.clone();
         object["metadata"]["creationTimestamp"] = timestamp(self.time()).into();
-        if self.kind.generation {
+        if self.kind.generation != Generation::None {
             object["metadata"]["generation"] = 1.into();
         }
         self.validate_by_hooks(Attributes {

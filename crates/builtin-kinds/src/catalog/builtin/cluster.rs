@@ -2,7 +2,7 @@
 
 use std::borrow::Cow::Borrowed;
 
-use apimachinery::kind::{ApiResource, Names::Literal, SelectableFields, UnknownField};
+use apimachinery::kind::{ApiResource, Generation, Names::Literal, SelectableFields, UnknownField};
 
 use super::{CORE, field};
 
@@ -72,7 +72,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("FlowSchemaList"),
         namespaced: false,
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: r#","spec":{"priorityLevelConfiguration":{"name":""},"matchingPrecedence":0},"status":{}"#,
         first_status: Some("{}"),
         ..CORE
@@ -85,7 +85,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("PriorityLevelConfigurationList"),
         namespaced: false,
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: r#","spec":{"type":""},"status":{}"#,
         first_status: Some("{}"),
         ..CORE
@@ -111,7 +111,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("PriorityClassList"),
         short_names: Literal(&["pc"]),
         namespaced: false,
-        generation: true,
+        generation: Generation::One,
         fields: &["value", "globalDefault", "description", "preemptionPolicy"],
         zero: r#","value":0"#,
         ..CORE

@@ -3,8 +3,8 @@
 use std::borrow::Cow::Borrowed;
 
 use apimachinery::kind::{
-    ApiResource, Deletion, NameRule, Names::Literal, Scale, ScaleSelector, SelectableField, SelectableFields,
-    UnknownField,
+    ApiResource, Deletion, Generation, NameRule, Names::Literal, Scale, ScaleSelector, SelectableField,
+    SelectableFields, UnknownField,
 };
 
 use super::{CORE, REPLICAS, count, field, flag, part};
@@ -204,7 +204,7 @@ pub(super) static ROWS: &[ApiResource] = &[
             ),
             part("resize", "Pod", None, &["get", "patch", "update"]),
         ],
-        generation: true,
+        generation: Generation::Spec,
         zero: r#","spec":{"containers":null},"status":{}"#,
         selectable: SelectableFields::Literal(&[
             field("spec.nodeName", "/spec/nodeName"),
@@ -229,7 +229,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         singular: Borrowed("podtemplate"),
         kind: Borrowed("PodTemplate"),
         list_kind: Borrowed("PodTemplateList"),
-        generation: true,
+        generation: Generation::Spec,
         fields: &["template"],
         zero: r#","template":{"metadata":{},"spec":{"containers":null}}"#,
         deletion_shows_object: true,
@@ -247,7 +247,7 @@ pub(super) static ROWS: &[ApiResource] = &[
             selector: ScaleSelector::Map(Borrowed("/spec/selector")),
             ..REPLICAS
         }),
-        generation: true,
+        generation: Generation::Spec,
         orphans: true,
         zero: r#","spec":{},"status":{"replicas":0}"#,
         selectable: SelectableFields::Literal(&[count("status.replicas", "/status/replicas")]),

@@ -3,7 +3,7 @@
 use std::borrow::Cow::Borrowed;
 
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, NameRule, Names::Literal};
+use apimachinery::kind::{ApiResource, Generation, NameRule, Names::Literal};
 
 use super::CORE;
 
@@ -18,7 +18,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         since: Version::V1_36,
         stored_as: Some(("v1beta1", None)),
         namespaced: false,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["spec"],
         zero: r#","spec":{}"#,
         unconditional_update: false,
@@ -34,7 +34,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         since: Version::V1_36,
         stored_as: Some(("v1beta1", None)),
         namespaced: false,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["spec"],
         zero: r#","spec":{}"#,
         unconditional_update: false,
@@ -48,7 +48,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("MutatingWebhookConfigurationList"),
         categories: Literal(&["api-extensions"]),
         namespaced: false,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["webhooks"],
         unconditional_update: false,
         ..CORE
@@ -62,7 +62,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         categories: Literal(&["api-extensions"]),
         namespaced: false,
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: r#","spec":{},"status":{}"#,
         unconditional_update: false,
         first_status: Some("{}"),
@@ -76,7 +76,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("ValidatingAdmissionPolicyBindingList"),
         categories: Literal(&["api-extensions"]),
         namespaced: false,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["spec"],
         zero: r#","spec":{}"#,
         unconditional_update: false,
@@ -90,7 +90,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("ValidatingWebhookConfigurationList"),
         categories: Literal(&["api-extensions"]),
         namespaced: false,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["webhooks"],
         unconditional_update: false,
         ..CORE
@@ -106,7 +106,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         stored_as: Some(("v1beta1", None)),
         namespaced: false,
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: concat!(
             r#","spec":{"group":"","names":{"plural":"","kind":""},"scope":"","versions":null},"#,
             r#""status":{"conditions":null,"acceptedNames":{"plural":"","kind":""},"#,

@@ -3,7 +3,7 @@
 use std::borrow::Cow::Borrowed;
 
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, NameRule, Names::Literal};
+use apimachinery::kind::{ApiResource, Generation, NameRule, Names::Literal};
 
 use super::CORE;
 
@@ -15,7 +15,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         kind: Borrowed("IngressClass"),
         list_kind: Borrowed("IngressClassList"),
         namespaced: false,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["spec"],
         zero: r#","spec":{}"#,
         ..CORE
@@ -28,7 +28,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("IngressList"),
         short_names: Literal(&["ing"]),
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: r#","spec":{},"status":{"loadBalancer":{}}"#,
         first_status: Some(r#"{"loadBalancer":{}}"#),
         ..CORE
@@ -54,7 +54,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         kind: Borrowed("NetworkPolicy"),
         list_kind: Borrowed("NetworkPolicyList"),
         short_names: Literal(&["netpol"]),
-        generation: true,
+        generation: Generation::Spec,
         fields: &["spec"],
         zero: r#","spec":{"podSelector":{}}"#,
         ..CORE
@@ -78,7 +78,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         singular: Borrowed("endpointslice"),
         kind: Borrowed("EndpointSlice"),
         list_kind: Borrowed("EndpointSliceList"),
-        generation: true,
+        generation: Generation::Spec,
         fields: &["addressType", "endpoints", "ports"],
         zero: r#","addressType":"","endpoints":null,"ports":null"#,
         ..CORE

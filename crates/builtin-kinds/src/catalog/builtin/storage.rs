@@ -3,7 +3,7 @@
 use std::borrow::Cow::Borrowed;
 
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, Names::Literal, SelectableFields, UnknownField};
+use apimachinery::kind::{ApiResource, Generation, Names::Literal, SelectableFields, UnknownField};
 
 use super::{CORE, field};
 
@@ -123,7 +123,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         since: Version::V1_34,
         stored_as: Some(("v1beta2", Some(Version::V1_35))),
         namespaced: false,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["spec"],
         zero: r#","spec":{}"#,
         deletion_shows_object: true,
@@ -139,7 +139,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         stored_as: Some(("v1beta2", None)),
         namespaced: false,
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: r#","spec":{"taint":{"key":"","effect":""}},"status":{}"#,
         unconditional_update: false,
         first_status: Some("{}"),
@@ -181,7 +181,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         since: Version::V1_34,
         stored_as: Some(("v1beta2", Some(Version::V1_35))),
         namespaced: false,
-        generation: true,
+        generation: Generation::Spec,
         fields: &["spec"],
         zero: r#","spec":{"driver":"","pool":{"name":"","generation":0,"resourceSliceCount":0}}"#,
         selectable: SelectableFields::Literal(&[

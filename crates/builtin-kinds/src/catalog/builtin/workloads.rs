@@ -3,7 +3,7 @@
 use std::borrow::Cow::Borrowed;
 
 use apimachinery::Version;
-use apimachinery::kind::{ApiResource, NameRule, Names::Literal, SelectableFields, UnknownField};
+use apimachinery::kind::{ApiResource, Generation, NameRule, Names::Literal, SelectableFields, UnknownField};
 
 use super::{CORE, REPLICAS, count};
 
@@ -58,7 +58,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         short_names: Literal(&["ds"]),
         categories: Literal(&["all"]),
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: concat!(
             r#","spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"#,
             r#""updateStrategy":{}},"status":{"currentNumberScheduled":0,"numberMisscheduled":0,"#,
@@ -81,7 +81,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         categories: Literal(&["all"]),
         status: true,
         scale: Some(REPLICAS),
-        generation: true,
+        generation: Generation::SpecAndAnnotations,
         zero: concat!(
             r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"#,
             r#""spec":{"containers":null}},"strategy":{}},"status":{}"#,
@@ -99,7 +99,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         categories: Literal(&["all"]),
         status: true,
         scale: Some(REPLICAS),
-        generation: true,
+        generation: Generation::Spec,
         zero: concat!(
             r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"#,
             r#""spec":{"containers":null}}},"status":{"replicas":0}"#,
@@ -117,7 +117,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         categories: Literal(&["all"]),
         status: true,
         scale: Some(REPLICAS),
-        generation: true,
+        generation: Generation::Spec,
         zero: concat!(
             r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"#,
             r#""spec":{"containers":null}},"serviceName":"","updateStrategy":{}},"#,
@@ -136,7 +136,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         short_names: Literal(&["cj"]),
         categories: Literal(&["all"]),
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: concat!(
             r#","spec":{"schedule":"","jobTemplate":{"metadata":{},"#,
             r#""spec":{"template":{"metadata":{},"spec":{"containers":null}}}}},"status":{}"#,
@@ -153,7 +153,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("JobList"),
         categories: Literal(&["all"]),
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         orphans: true,
         zero: r#","spec":{"template":{"metadata":{},"spec":{"containers":null}}},"status":{}"#,
         selectable: SelectableFields::Literal(&[count("status.successful", "/status/succeeded")]),
@@ -167,7 +167,7 @@ pub(super) static ROWS: &[ApiResource] = &[
     },
     ApiResource {
         since: Version::V1_37,
-        generation: true,
+        generation: Generation::Spec,
         ..AUTOSCALER
     },
     ApiResource {
@@ -176,7 +176,7 @@ pub(super) static ROWS: &[ApiResource] = &[
     },
     ApiResource {
         since: Version::V1_37,
-        generation: true,
+        generation: Generation::Spec,
         ..AUTOSCALER_V1
     },
     ApiResource {
@@ -187,7 +187,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("PodDisruptionBudgetList"),
         short_names: Literal(&["pdb"]),
         status: true,
-        generation: true,
+        generation: Generation::Spec,
         zero: concat!(
             r#","spec":{},"status":{"disruptionsAllowed":0,"currentHealthy":0,"desiredHealthy":0,"#,
             r#""expectedPods":0}"#,
