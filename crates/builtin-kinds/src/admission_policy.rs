@@ -11,7 +11,10 @@ use std::sync::Arc;
 use apimachinery::kind::ApiResource;
 use serde_json::{Value, json};
 
-use crate::expression::{Answer, Authorizer, Expression, Failure, Object};
+use crate::crd::patterns;
+use crate::expression::{
+    self, Answer, Authorizer, Budget, CONDITIONS_COST_MAX, Expression, Failure, Meter, OBJECT_COST_MAX,
+};
 use crate::rbac;
 
 mod base;
@@ -22,7 +25,7 @@ pub mod mutating;
 mod tests;
 mod variables;
 
-use base::{Base, Binding, Scope};
+use base::{Base, Binding, Known, Scope};
 pub use check::validate;
 pub(crate) use matching::Matching;
 
@@ -122,11 +125,15 @@ pub(crate) struct Compiled {
     expression: Option<Expression>,
 }
 
+/// Error of an evaluation for which too little of the budget is left.
+pub(crate) const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
 impl Compiled {
-    pub(crate) fn new(text: &Value) -> Self {
+    pub(crate) fn new(text: &Value, budget: &patterns::Budget) -> Self {
         let text = text.as_str().unwrap_or_default();
         Self {
-            expression: Expression::parse(text).ok(),
+            expression: Expression::parse_within(text, budget).ok(),
             text: text.to_owned(),
         }
     }
@@ -134,21 +141,28 @@ impl Compiled {
     /// As [`Expression::evaluate`].
     pub(crate) fn evaluate(
         &self,
-        variables: impl IntoIterator<Item = (&'static str, Object)>,
-        size: usize,
-        spent: &mut u64,
+        variables: &[(&str, expression::Value)],
+        budget: &mut Budget,
     ) -> Result<Answer, Failure> {
-        self.parsed()?.evaluate(variables, size, spent)
+        self.parsed()?.evaluate(variables, budget)
     }
 
     /// As [`Expression::value`].
     fn value(
         &self,
-        variables: impl IntoIterator<Item = (&'static str, Object)>,
-        size: usize,
-        spent: &mut u64,
-    ) -> Result<Object, Failure> {
-        self.parsed()?.value(variables, size, spent)
+        variables: &[(&str, expression::Value)],
+        budget: &mut Budget,
+    ) -> Result<expression::Value, Failure> {
+        self.parsed()?.value(variables, budget)
+    }
+
+    /// As [`Expression::value`], with the meter of the evaluation.
+    fn metered(
+        &self,
+        variables: &[(&str, expression::Value)],
+        meter: &mut Meter,
+    ) -> Result<expression::Value, Failure> {
+        self.parsed()?.metered(variables, meter)
     }
 
     /// Words for an evaluation that failed.
@@ -167,14 +181,19 @@ impl Compiled {
 /// Source: apiserver `pkg/admission/plugin/webhook/matchconditions`.
 ///
 /// # Errors
-/// None is false, and the evaluation of these fails: their words.
+/// None is false, and the evaluation of these fails: their words; or the budget is exhausted.
 pub(crate) fn conditions_hold(
     conditions: &[Compiled],
-    mut evaluate: impl FnMut(&Compiled) -> Result<Answer, Failure>,
+    mut evaluate: impl FnMut(&Compiled, &mut Budget) -> Result<Answer, Failure>,
 ) -> Result<bool, String> {
     let mut errors = Vec::new();
+    let mut budget = Budget::new(CONDITIONS_COST_MAX);
     for condition in conditions {
-        match evaluate(condition) {
+        let answer = evaluate(condition, &mut budget);
+        if budget.is_exhausted() {
+            return Err(OUT_OF_BUDGET.to_owned());
+        }
+        match answer {
             Ok(Answer::Bool(false)) => return Ok(false),
             Ok(Answer::Bool(true) | Answer::Text(_) | Answer::Other) => {}
             Err(failure) => errors.push(condition.resulted(&failure)),
@@ -199,15 +218,16 @@ impl Policies {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let read = policies.iter().map(|policy| {
             let validations = policy["spec"]["validations"].as_array().into_iter().flatten();
+            let budget = patterns::Budget::default();
             Policy {
-                base: Base::read(policy, bindings),
+                base: Base::read(policy, bindings, &budget),
                 validations: validations
                     .map(|validation| Validation {
-                        expression: Compiled::new(&validation["expression"]),
+                        expression: Compiled::new(&validation["expression"], &budget),
                         message: text(&validation["message"]),
                         message_expression: validation["messageExpression"]
                             .is_string()
-                            .then(|| Compiled::new(&validation["messageExpression"])),
+                            .then(|| Compiled::new(&validation["messageExpression"], &budget)),
                         reason: text(&validation["reason"]),
                     })
                     .collect(),
@@ -227,13 +247,14 @@ impl Policies {
         if request.kind.group == GROUP {
             return verdict;
         }
+        let known = Known::new(request);
         for policy in &self.0 {
             if !policy.base.matching.matches(request) {
                 continue;
             }
             for binding in &policy.base.bindings {
                 if binding.matching.matches(request) {
-                    policy.judge(binding, request, params, &mut verdict);
+                    policy.judge(binding, &known, params, &mut verdict);
                 }
             }
         }
@@ -245,7 +266,7 @@ impl Policy {
     fn judge(
         &self,
         binding: &Binding,
-        request: &Request<'_>,
+        known: &Known<'_>,
         find: &dyn Fn(&ParamQuery<'_>) -> Vec<Value>,
         verdict: &mut Verdict,
     ) {
@@ -257,8 +278,8 @@ impl Policy {
             }
         };
         for params in &all {
-            let scope = self.base.scope(request, params.as_ref());
-            let of_messages = self.base.message_scope(request, params.as_ref());
+            let scope = self.base.scope(known, params.as_ref());
+            let of_messages = self.base.message_scope(known, params.as_ref());
             let decisions = self.decisions(&scope, &of_messages);
             self.apply(binding, decisions, verdict);
         }
@@ -266,24 +287,45 @@ impl Policy {
 
     /// What the validations find, unless a condition does not hold.
     fn decisions(&self, scope: &Scope, of_messages: &Scope) -> Vec<Decision> {
+        let mut budget = Budget::new(CONDITIONS_COST_MAX);
         for condition in &self.base.conditions {
-            match scope.evaluate(condition) {
+            let answer = scope.evaluate(condition, &mut budget);
+            if budget.is_exhausted() {
+                return self.ended().into_iter().collect();
+            }
+            match answer {
                 Ok(Answer::Bool(true)) => {}
                 Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => return Vec::new(),
                 Err(failure) => return self.failed(condition, &failure).into_iter().collect(),
             }
         }
-        let found =
-            self.validations
-                .iter()
-                .filter_map(|validation| match scope.evaluate(&validation.expression) {
-                    Ok(Answer::Bool(true)) => None,
-                    Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => {
-                        Some(validation.decision(of_messages))
-                    }
-                    Err(failure) => self.failed(&validation.expression, &failure),
-                });
+        let mut budget = Budget::new(OBJECT_COST_MAX);
+        let mut answers = Vec::new();
+        for validation in &self.validations {
+            let answer = scope.evaluate(&validation.expression, &mut budget);
+            if budget.is_exhausted() {
+                return self.ended().into_iter().collect();
+            }
+            answers.push((validation, answer));
+        }
+        // The messages take what the validations left.
+        let found = answers
+            .into_iter()
+            .filter_map(|(validation, answer)| match answer {
+                Ok(Answer::Bool(true)) => None,
+                Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => {
+                    Some(validation.decision(of_messages, &mut budget))
+                }
+                Err(failure) => self.failed(&validation.expression, &failure),
+            });
         found.collect()
+    }
+
+    /// The decision when the budget is exhausted.
+    fn ended(&self) -> Option<Decision> {
+        self.base
+            .fails
+            .then(|| Decision::invalid(OUT_OF_BUDGET.to_owned()))
     }
 
     fn failed(&self, expression: &Compiled, failure: &Failure) -> Option<Decision> {
@@ -330,11 +372,14 @@ impl Decision {
 }
 
 impl Validation {
-    fn decision(&self, scope: &Scope) -> Decision {
+    fn decision(&self, scope: &Scope, budget: &mut Budget) -> Decision {
         let evaluated = self
             .message_expression
             .as_ref()
-            .map(|message| scope.evaluate(message));
+            .map(|message| scope.evaluate(message, budget));
+        if budget.is_exhausted() {
+            return Decision::invalid(format!("failed messageExpression: {OUT_OF_BUDGET}"));
+        }
         let evaluated = match evaluated {
             Some(Ok(Answer::Text(text))) => text.trim().to_owned(),
             Some(Ok(Answer::Bool(_) | Answer::Other) | Err(_)) | None => String::new(),
@@ -356,7 +401,7 @@ impl Validation {
 
 impl Request<'_> {
     /// The variable `authorizer`.
-    pub(crate) fn authorizer(&self) -> Option<Object> {
+    pub(crate) fn authorizer(&self) -> Option<expression::Value> {
         let own = |text: &str| text.to_owned();
         let attributes = rbac::Attributes::Resource {
             verb: String::new(),

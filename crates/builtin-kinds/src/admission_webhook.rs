@@ -14,8 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::admission_policy::{Compiled, GROUP, Matching, Request, conditions_hold};
+use crate::crd::patterns;
 use crate::expression;
-use crate::size;
 use crate::types::base64_error;
 use crate::webhook::{self, ClientConfig, Outcome, Review};
 
@@ -112,6 +112,7 @@ impl Hooks {
 impl Hook {
     fn read(json: &Value, configuration: &str, mutating: bool) -> Self {
         let list = |field: &str| json[field].as_array().into_iter().flatten();
+        let budget = patterns::Budget::default();
         let versions = list("admissionReviewVersions").filter_map(Value::as_str);
         let known =
             versions.filter_map(|version| ["v1", "v1beta1"].into_iter().find(|known| *known == version));
@@ -127,7 +128,7 @@ impl Hook {
             fails: json["failurePolicy"] != "Ignore",
             matching: Matching::of_webhook(json),
             conditions: list("matchConditions")
-                .map(|condition| Compiled::new(&condition["expression"]))
+                .map(|condition| Compiled::new(&condition["expression"], &budget))
                 .collect(),
             side_effects: !matches!(text(&json["sideEffects"]), "None" | "NoneOnDryRun"),
             version: { known }.next().unwrap_or("v1"),
@@ -148,19 +149,15 @@ impl Hook {
         if self.conditions.is_empty() {
             return Ok(true);
         }
-        let json = request.as_json();
-        let objects = [request.object, request.old];
-        let size = objects.into_iter().flatten().map(size::json_bytes).sum();
-        let mut spent = 0;
-        let held = conditions_hold(&self.conditions, |condition| {
-            let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
-            let known = [
-                ("object", value(request.object)),
-                ("oldObject", value(request.old)),
-                ("request", expression::untyped(&json)),
-            ];
-            let authorizer = request.authorizer().map(|value| ("authorizer", value));
-            condition.evaluate(known.into_iter().chain(authorizer), size, &mut spent)
+        let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
+        let mut known = vec![
+            ("object", value(request.object)),
+            ("oldObject", value(request.old)),
+            ("request", expression::untyped(&request.as_json())),
+        ];
+        known.extend(request.authorizer().map(|value| ("authorizer", value)));
+        let held = conditions_hold(&self.conditions, |condition, budget| {
+            condition.evaluate(&known, budget)
         });
         match held {
             Err(_) if !self.fails => Ok(false),

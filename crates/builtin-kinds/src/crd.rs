@@ -26,7 +26,7 @@ mod check;
 pub mod conversion;
 pub(crate) mod formats;
 pub mod names;
-mod patterns;
+pub(crate) mod patterns;
 mod prune;
 mod rule;
 mod rule_check;

@@ -1,45 +1,44 @@
-//! Expressions in CEL: compiled once, evaluated with variables under a budget.
+//! Expressions in CEL: compiled once, evaluated with variables under a limit of their cost.
 //!
-//! Parser and interpreter are those of the crate `cel`; here are the functions that Kubernetes adds (`library`), a limit of the
-//! cost of an evaluation (`guard`), the type checks that definitions need (`check`), and the errors of cel-go. It must not know
-//! schemas or requests.
+//! The parser is that of the crate `cel`; the evaluation is here, because each operation charges its cost before it is done
+//! (`meter`): values that share their parts (`value`), the plan of an expression (`plan`) and its evaluation (`eval`), operators
+//! and functions (`operators`, `library`), the type checks that definitions need (`check`), and the errors of cel-go. It must
+//! not know schemas or requests.
+//!
+//! Not supported: `includes` of lists (Kubernetes 1.37), protocol buffers, the zones of timestamps in their texts, hexadecimal
+//! floating-point numbers in strings. A function that is not supported is an error when an expression is checked. Costs are those
+//! of a server, but that operands of type `dyn` are charged as the types they have.
 //!
 //! Source: "Common Expression Language in Kubernetes"; apiserver `pkg/cel`.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use cel::Env;
 use cel::common::ast::SourceInfo;
-use cel::common::types::{CelBool, CelString};
-use cel::common::value::{CowVal, Val};
 use cel::parser::Expression as Tree;
-use cel::{Context, Env, ExecutionError, Value};
+
+use crate::crd::patterns;
 
 pub mod check;
-mod fields;
-mod guard;
+mod eval;
 mod library;
+pub(crate) mod meter;
+mod operators;
+mod plan;
 #[cfg(test)]
 mod tests;
+mod value;
 mod values;
 
-pub use fields::Fields;
 pub use library::authorization::Authorizer;
 pub(crate) use library::url::is_absolute as is_absolute_url;
+pub(crate) use meter::Meter;
+pub use meter::{Budget, CALL_COST_MAX, CONDITIONS_COST_MAX, OBJECT_COST_MAX};
+pub(crate) use value::{Key, Opaque};
+pub use value::{List, Map, Struct, Text, Value};
 pub(crate) use values::double;
-pub use values::{
-    check_constructed, constructed, list, optional, text, to_items, to_json, untyped, with_format,
-};
-
-/// Value of a variable.
-pub type Object = Box<dyn Val>;
-
-/// Cost limit of one evaluation (`PerCallLimit`).
-pub const CALL_COST_MAX: u64 = 1_000_000;
-
-/// Cost limit of all evaluations for one object (`RuntimeCELCostBudget`).
-pub const OBJECT_COST_MAX: u64 = 10_000_000;
+pub use values::{check_constructed, to_json, untyped, with_format};
 
 /// Stack size for parsing, in bytes: each level of nesting is a call for each rule of the grammar.
 const STACK_BYTES: usize = 64 << 20;
@@ -49,9 +48,6 @@ const SOURCE_MAX: usize = 32 << 10;
 
 /// Maximum depth of a tree.
 const LEVELS_MAX: usize = 250;
-
-/// Maximum depth of a tree that is evaluated on the stack of the caller.
-const SHALLOW: usize = 16;
 
 /// Reserved words of CEL, which no property or variable can have as its name.
 pub(crate) const RESERVED: [&str; 21] = [
@@ -78,19 +74,16 @@ pub(crate) const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// Standard functions and those of Kubernetes.
-static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(library::environment()));
+/// The parser, with the macros of all libraries.
+static PARSER: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(library::parser()));
 
 /// A compiled expression.
 #[derive(Debug)]
 pub struct Expression {
     /// The expression as parsed.
     parsed: Tree,
-    /// The same with guards.
-    guarded: Tree,
+    plan: plan::Plan,
     source: Source,
-    /// Whether its evaluation needs a separate stack.
-    deep: bool,
 }
 
 /// Result of an evaluation.
@@ -131,15 +124,23 @@ impl Expression {
     /// # Errors
     /// Syntax errors, one paragraph each, as cel-go prints them.
     pub fn parse(source: &str) -> Result<Self, String> {
+        Self::parse_within(source, &patterns::Budget::default())
+    }
+
+    /// Parses an expression whose literal patterns are compiled within a budget.
+    ///
+    /// # Errors
+    /// As [`Expression::parse`].
+    pub(crate) fn parse_within(source: &str, budget: &patterns::Budget) -> Result<Self, String> {
         if source.len() > SOURCE_MAX {
             return Err(format!("expression is longer than {SOURCE_MAX} bytes"));
         }
-        let parsed = with_room(|| Self::parsed(source));
+        let parsed = with_room(|| Self::parsed(source, budget));
         parsed.unwrap_or_else(|| Err("internal error: the parser failed".to_owned()))
     }
 
-    fn parsed(source: &str) -> Result<Self, String> {
-        let program = ENVIRONMENT.compile(source).map_err(|errors| {
+    fn parsed(source: &str, budget: &patterns::Budget) -> Result<Self, String> {
+        let program = PARSER.compile(source).map_err(|errors| {
             let told = errors.errors.iter().map(|error| {
                 let message = match error.msg.as_str() {
                     told if told.starts_with("Syntax error") => told.to_owned(),
@@ -149,71 +150,57 @@ impl Expression {
             });
             told.collect::<Vec<_>>().join("\n")
         })?;
-        let depth = check::depth(program.expression());
-        if depth > LEVELS_MAX {
+        if check::depth(program.expression()) > LEVELS_MAX {
             return Err(format!("expression has more than {LEVELS_MAX} levels"));
         }
         let parsed = program.expression().clone();
         Ok(Self {
-            guarded: guard::guarded(parsed.clone()),
+            plan: plan::Plan::new(&parsed, budget),
             source: Source::new(source, program.source_info(), &parsed),
-            deep: depth > SHALLOW,
             parsed,
         })
     }
 
     /// Returns whether it refers to this variable.
     pub fn uses(&self, variable: &str) -> bool {
-        self.parsed.references().has_variable(variable)
+        self.plan.names.iter().any(|name| name == variable)
     }
 
-    /// Evaluates it. Adds the cost to `spent`; `size` is the approximate size of all variables in bytes.
+    /// Evaluates it with variables, and takes what that costs out of a budget.
     ///
     /// # Errors
     /// A [`Failure`].
-    pub fn evaluate(
-        &self,
-        variables: impl IntoIterator<Item = (&'static str, Object)>,
-        size: usize,
-        spent: &mut u64,
-    ) -> Result<Answer, Failure> {
-        let value = self.value(variables, size, spent)?;
-        if let Some(answer) = value.downcast_ref::<CelBool>() {
-            return Ok(Answer::Bool(*answer.inner()));
+    pub fn evaluate(&self, variables: &[(&str, Value)], budget: &mut Budget) -> Result<Answer, Failure> {
+        let value = self.value(variables, budget)?;
+        if let Value::Bool(truth) = value {
+            return Ok(Answer::Bool(truth));
         }
-        let text = value.downcast_ref::<CelString>();
-        Ok(text.map_or(Answer::Other, |text| Answer::Text(text.inner().to_owned())))
+        let text = value.as_text().map(|text| Answer::Text(text.to_owned()));
+        Ok(text.unwrap_or(Answer::Other))
     }
 
     /// Like `evaluate`, with a result of any type.
     ///
     /// # Errors
     /// A [`Failure`].
-    pub fn value(
-        &self,
-        variables: impl IntoIterator<Item = (&'static str, Object)>,
-        size: usize,
-        spent: &mut u64,
-    ) -> Result<Object, Failure> {
-        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-        for (name, value) in variables {
-            context.add_variable_as_val(name, value);
-        }
-        let cost = Arc::new(AtomicU64::new(1));
-        guard::install(&mut context, &cost, size).map_err(|error| Failure::Error(error.to_string()))?;
-        let resolve = || Value::resolve_val(&self.guarded, &context).map(CowVal::into_owned);
-        let result = match self.deep {
-            false => resolve(),
-            true => with_room(resolve)
-                .unwrap_or_else(|| Err(ExecutionError::InternalError("the interpreter failed".to_owned()))),
+    pub fn value(&self, variables: &[(&str, Value)], budget: &mut Budget) -> Result<Value, Failure> {
+        let mut meter = Meter::default();
+        let value = self.metered(variables, &mut meter);
+        budget.take(&meter);
+        value
+    }
+
+    /// Like `value`, with the meter of the evaluation.
+    ///
+    /// # Errors
+    /// A [`Failure`].
+    pub(crate) fn metered(&self, variables: &[(&str, Value)], meter: &mut Meter) -> Result<Value, Failure> {
+        meter.begin()?;
+        let find = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| value.clone())
         };
-        let cost = cost.load(Ordering::Relaxed);
-        *spent = spent.saturating_add(cost);
-        // An operator that ignores the operand that exceeded the limit hides the error.
-        if cost > CALL_COST_MAX {
-            return Err(Failure::Cost);
-        }
-        result.map_err(|error| failure(&error))
+        eval::evaluate(&self.plan, find, meter)
     }
 }
 
@@ -274,47 +261,4 @@ fn problem(source: &str, (line, column): (usize, usize), message: &str) -> Strin
     // Writing to a string cannot fail.
     let _ = write!(told, "\n | {snippet}\n | {dots}^");
     told
-}
-
-/// Returns the result type of a standard conversion of a string, as messages name it.
-fn converted(function: &str) -> Option<&'static str> {
-    Some(match function {
-        "int" => "int",
-        "uint" => "uint",
-        "double" => "double",
-        "bool" => "bool",
-        "duration" => "google.protobuf.Duration",
-        "timestamp" => "google.protobuf.Timestamp",
-        _ => return None,
-    })
-}
-
-/// Converts an error of the interpreter to the message of cel-go.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the errors of the interpreter are not all known"
-)]
-fn failure(error: &ExecutionError) -> Failure {
-    Failure::Error(match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::IndexOutOfBounds(Value::Int(index)) => format!("index out of bounds: {index}"),
-        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
-        ExecutionError::Overflow(_, Value::UInt(_), _) => "unsigned integer overflow".to_owned(),
-        ExecutionError::Overflow(_, _, _) => "integer overflow".to_owned(),
-        ExecutionError::FunctionError { function, message } => match converted(function) {
-            Some(to) => format!("type conversion error from 'string' to '{to}'"),
-            None => message.clone(),
-        },
-        ExecutionError::UndeclaredReference(name) => format!("no such attribute(s): {name}"),
-        ExecutionError::NoSuchOverload(_)
-        | ExecutionError::UnexpectedType { .. }
-        | ExecutionError::ValuesNotComparable(_, _)
-        | ExecutionError::UnsupportedBinaryOperator(_, _, _)
-        | ExecutionError::UnsupportedIndex(_, _)
-        | ExecutionError::UnsupportedKeyType(_)
-        | ExecutionError::UnsupportedTargetType { .. }
-        | ExecutionError::NotSupportedAsMethod { .. } => return Failure::Overload,
-        other => other.to_string(),
-    })
 }

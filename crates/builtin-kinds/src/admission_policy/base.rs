@@ -1,13 +1,14 @@
 //! What validating and mutating policies have in common: constraints, conditions, variables, bindings and their parameters.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::variables::Variables;
 use super::{Compiled, Matching, ParamQuery, Request};
-use crate::expression::{self, Answer, Failure, Object};
-use crate::size;
+use crate::crd::patterns;
+use crate::expression::{self, Answer, Budget, Failure};
 
 /// Why a binding without parameters refuses a request.
 const NO_PARAMS: &str = "failed to configure binding: no params found for policy binding with `Deny` \
@@ -36,17 +37,23 @@ pub(super) struct Binding {
 }
 
 impl Base {
-    pub(super) fn read(policy: &Value, bindings: &[Value]) -> Self {
+    /// Reads a policy, whose literal patterns are compiled within a budget.
+    pub(super) fn read(policy: &Value, bindings: &[Value], budget: &patterns::Budget) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (name, spec) = (text(&policy["metadata"]["name"]), &policy["spec"]);
         let list = |field: &str| spec[field].as_array().into_iter().flatten();
         Self {
             matching: Matching::read(&spec["matchConstraints"]),
             conditions: list("matchConditions")
-                .map(|condition| Compiled::new(&condition["expression"]))
+                .map(|condition| Compiled::new(&condition["expression"], budget))
                 .collect(),
             variables: list("variables")
-                .map(|variable| (text(&variable["name"]), Compiled::new(&variable["expression"])))
+                .map(|variable| {
+                    (
+                        text(&variable["name"]),
+                        Compiled::new(&variable["expression"], budget),
+                    )
+                })
                 .collect(),
             fails: spec["failurePolicy"] != "Ignore",
             param_kind: spec["paramKind"].is_object().then(|| {
@@ -88,35 +95,59 @@ impl Base {
         }
     }
 
-    pub(super) fn scope(&self, request: &Request<'_>, params: Option<&Value>) -> Scope {
-        self.scope_with(request, params, request.authorizer())
+    /// The scope of the expressions for a request.
+    pub(super) fn scope(&self, known: &Known<'_>, params: Option<&Value>) -> Scope {
+        self.scope_with(known, params, known.request.authorizer())
     }
 
     /// The scope of a message, which knows no authorizer, not even by a variable.
-    pub(super) fn message_scope(&self, request: &Request<'_>, params: Option<&Value>) -> Scope {
-        self.scope_with(request, params, None)
+    pub(super) fn message_scope(&self, known: &Known<'_>, params: Option<&Value>) -> Scope {
+        self.scope_with(known, params, None)
     }
 
-    fn scope_with(&self, request: &Request<'_>, params: Option<&Value>, authorizer: Option<Object>) -> Scope {
-        let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
-        let mut known = vec![
-            ("object", value(request.object)),
-            ("oldObject", value(request.old)),
-            ("request", expression::untyped(&request.as_json())),
-            ("namespaceObject", value(request.namespace_object)),
-        ];
+    fn scope_with(
+        &self,
+        known: &Known<'_>,
+        params: Option<&Value>,
+        authorizer: Option<expression::Value>,
+    ) -> Scope {
+        let mut known = known.values().to_vec();
         known.extend(authorizer.map(|value| ("authorizer", value)));
         if self.param_kind.is_some() {
-            known.push(("params", value(params)));
+            known.push(("params", expression::untyped(params.unwrap_or(&Value::Null))));
         }
-        let bytes = [request.object, request.old, params].into_iter().flatten();
-        let size = bytes.map(size::json_bytes).sum();
-        let known: Arc<[(&'static str, Object)]> = known.into();
-        Scope {
-            variables: Variables::new(Arc::clone(&self.variables), Arc::clone(&known), size),
-            known,
-            size,
+        let shared: Arc<[(&'static str, expression::Value)]> = known.as_slice().into();
+        let variables = Variables::new(Arc::clone(&self.variables), shared);
+        known.push(("variables", expression::Value::Opaque(Arc::new(variables))));
+        Scope { known }
+    }
+}
+
+/// A request with the variables of all expressions, which are made at first use and shared by all policies.
+pub(super) struct Known<'r> {
+    pub(super) request: &'r Request<'r>,
+    values: OnceCell<Vec<(&'static str, expression::Value)>>,
+}
+
+impl<'r> Known<'r> {
+    pub(super) fn new(request: &'r Request<'r>) -> Self {
+        Self {
+            request,
+            values: OnceCell::new(),
         }
+    }
+
+    fn values(&self) -> &[(&'static str, expression::Value)] {
+        self.values.get_or_init(|| {
+            let Self { request, .. } = self;
+            let value = |json: Option<&Value>| expression::untyped(json.unwrap_or(&Value::Null));
+            vec![
+                ("object", value(request.object)),
+                ("oldObject", value(request.old)),
+                ("request", expression::untyped(&request.as_json())),
+                ("namespaceObject", value(request.namespace_object)),
+            ]
+        })
     }
 }
 
@@ -142,24 +173,20 @@ impl Binding {
 
 /// The variables of a request.
 pub(super) struct Scope {
-    known: Arc<[(&'static str, Object)]>,
-    variables: Variables,
-    size: usize,
+    known: Vec<(&'static str, expression::Value)>,
 }
 
 impl Scope {
-    pub(super) fn evaluate(&self, compiled: &Compiled) -> Result<Answer, Failure> {
-        compiled.evaluate(self.all(), self.size, &mut 0)
+    pub(super) fn evaluate(&self, compiled: &Compiled, budget: &mut Budget) -> Result<Answer, Failure> {
+        compiled.evaluate(&self.known, budget)
     }
 
     /// As [`Scope::evaluate`], with a result of any type.
-    pub(super) fn value(&self, compiled: &Compiled) -> Result<Object, Failure> {
-        compiled.value(self.all(), self.size, &mut 0)
-    }
-
-    fn all(&self) -> impl Iterator<Item = (&'static str, Object)> + use<> {
-        let variables: Object = Box::new(self.variables.clone());
-        let known: Vec<(&'static str, Object)> = self.known.iter().cloned().collect();
-        known.into_iter().chain([("variables", variables)])
+    pub(super) fn value(
+        &self,
+        compiled: &Compiled,
+        budget: &mut Budget,
+    ) -> Result<expression::Value, Failure> {
+        compiled.value(&self.known, budget)
     }
 }

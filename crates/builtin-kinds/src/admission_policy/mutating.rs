@@ -10,9 +10,10 @@ use apimachinery::Version;
 use apimachinery::kind::{ApiResource, KindRef};
 use serde_json::{Map, Value};
 
-use super::base::{Base, Binding};
-use super::{Compiled, GROUP, ParamQuery, Request, conditions_hold};
-use crate::expression::{self, Object};
+use super::base::{Base, Binding, Known};
+use super::{Compiled, GROUP, OUT_OF_BUDGET, ParamQuery, Request, conditions_hold};
+use crate::crd::patterns;
+use crate::expression::{self, Budget, OBJECT_COST_MAX};
 use crate::ownership::Ownership;
 use crate::patch::{PatchError, by_operations};
 
@@ -59,9 +60,12 @@ impl Mutations {
     pub fn new(policies: &[Value], bindings: &[Value]) -> Self {
         let policies = policies.iter().map(|policy| {
             let mutations = policy["spec"]["mutations"].as_array().into_iter().flatten();
+            let budget = patterns::Budget::default();
             MutatingPolicy {
-                base: Base::read(policy, bindings),
-                mutations: mutations.map(Mutation::read).collect(),
+                base: Base::read(policy, bindings, &budget),
+                mutations: mutations
+                    .map(|mutation| Mutation::read(mutation, &budget))
+                    .collect(),
                 reinvoked: policy["spec"]["reinvocationPolicy"] == "IfNeeded",
             }
         });
@@ -82,10 +86,10 @@ impl Mutations {
 }
 
 impl Mutation {
-    fn read(json: &Value) -> Self {
+    fn read(json: &Value, budget: &patterns::Budget) -> Self {
         match json["patchType"] == "JSONPatch" {
-            true => Self::Patch(Compiled::new(&json["jsonPatch"]["expression"])),
-            false => Self::Apply(Compiled::new(&json["applyConfiguration"]["expression"])),
+            true => Self::Patch(Compiled::new(&json["jsonPatch"]["expression"], budget)),
+            false => Self::Apply(Compiled::new(&json["applyConfiguration"]["expression"], budget)),
         }
     }
 }
@@ -148,9 +152,10 @@ impl Invocation<'_> {
     /// # Errors
     /// An evaluation fails, and that is a refusal.
     pub fn conditions_hold(&self, request: &Request<'_>) -> Result<bool, Denial> {
-        let scope = self.policy.base.scope(request, self.params.as_ref());
-        let held = conditions_hold(&self.policy.base.conditions, |condition| {
-            scope.evaluate(condition)
+        let known = Known::new(request);
+        let scope = self.policy.base.scope(&known, self.params.as_ref());
+        let held = conditions_hold(&self.policy.base.conditions, |condition, budget| {
+            scope.evaluate(condition, budget)
         });
         held.or_else(|why| self.denial(&why, "Invalid").map_or(Ok(false), Err))
     }
@@ -185,10 +190,10 @@ impl Invocation<'_> {
         version: Version,
     ) -> Result<Value, String> {
         let value = self.value(expression, request)?;
-        expression::check_constructed(value.as_ref()).map_err(|why| format!("type mismatch: {why}"))?;
-        let mut config = expression::to_json(value.as_ref())?;
+        expression::check_constructed(&value).map_err(|why| format!("type mismatch: {why}"))?;
+        let mut config = expression::to_json(&value)?;
         if !config.is_object() {
-            let name = value.get_type().name();
+            let name = value.type_name();
             return Err(format!(
                 "unsupported return type from ApplyConfiguration expression: {name}"
             ));
@@ -203,25 +208,29 @@ impl Invocation<'_> {
 
     fn patched(&self, expression: &Compiled, object: &Value, request: &Request<'_>) -> Result<Value, String> {
         let value = self.value(expression, request)?;
+        let expression::Value::List(list) = &value else {
+            return Err("type mismatch: JSONPatchType.expression should evaluate to array".to_owned());
+        };
         let mut operations = Vec::new();
-        for operation in expression::to_items(value.as_ref())
-            .ok_or("type mismatch: JSONPatchType.expression should evaluate to array")?
-        {
-            let operation = expression::constructed(operation.as_ref(), "JSONPatch").ok_or_else(|| {
-                "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch".to_owned()
-            })?;
-            let mut sent = Map::new();
-            for (field, value) in operation {
-                if field == "value" {
-                    expression::check_constructed(value.as_ref())
-                        .map_err(|why| format!("type mismatch: {why}"))?;
+        for operation in list.items() {
+            let made = match operation.constructed() {
+                Some(made) if made.name() == "JSONPatch" => made,
+                Some(_) | None => {
+                    let why = "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch";
+                    return Err(why.to_owned());
                 }
-                let value = expression::to_json(value.as_ref()).map_err(|why| {
+            };
+            let mut sent = Map::new();
+            for (field, value) in made.fields() {
+                if &**field == "value" {
+                    expression::check_constructed(value).map_err(|why| format!("type mismatch: {why}"))?;
+                }
+                let value = expression::to_json(value).map_err(|why| {
                     format!(
                         "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
                     )
                 })?;
-                sent.insert(field.to_owned(), value);
+                sent.insert((**field).to_owned(), value);
             }
             operations.push(sent);
         }
@@ -232,11 +241,15 @@ impl Invocation<'_> {
         }
     }
 
-    fn value(&self, expression: &Compiled, request: &Request<'_>) -> Result<Object, String> {
-        let scope = self.policy.base.scope(request, self.params.as_ref());
-        scope
-            .value(expression)
-            .map_err(|failure| expression.resulted(&failure))
+    fn value(&self, expression: &Compiled, request: &Request<'_>) -> Result<expression::Value, String> {
+        let known = Known::new(request);
+        let scope = self.policy.base.scope(&known, self.params.as_ref());
+        let mut budget = Budget::new(OBJECT_COST_MAX);
+        let value = scope.value(expression, &mut budget);
+        if budget.is_exhausted() {
+            return Err(OUT_OF_BUDGET.to_owned());
+        }
+        value.map_err(|failure| expression.resulted(&failure))
     }
 
     fn denial(&self, why: &str, reason: &'static str) -> Option<Denial> {

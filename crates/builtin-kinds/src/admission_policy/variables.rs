@@ -4,13 +4,8 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cel::ExecutionError;
-use cel::common::traits::Indexer;
-use cel::common::types::{CelString, MAP_TYPE, Type};
-use cel::common::value::{CowVal, StaticVal, Val};
-
 use super::Compiled;
-use crate::expression::Object;
+use crate::expression::{Failure, Meter, Opaque, Value};
 
 /// The value `variables`.
 #[derive(Debug, Clone)]
@@ -20,100 +15,66 @@ pub(super) struct Variables(Arc<Inner>);
 struct Inner {
     expressions: Arc<[(String, Compiled)]>,
     /// What the expressions refer to beside each other.
-    known: Arc<[(&'static str, Object)]>,
-    size: usize,
-    values: Mutex<BTreeMap<String, Result<Object, String>>>,
+    known: Arc<[(&'static str, Value)]>,
+    values: Mutex<BTreeMap<String, Result<Value, String>>>,
 }
 
 impl Variables {
-    pub(super) fn new(
-        expressions: Arc<[(String, Compiled)]>,
-        known: Arc<[(&'static str, Object)]>,
-        size: usize,
-    ) -> Self {
+    pub(super) fn new(expressions: Arc<[(String, Compiled)]>, known: Arc<[(&'static str, Value)]>) -> Self {
         Self(Arc::new(Inner {
             expressions,
             known,
-            size,
             values: Mutex::default(),
         }))
     }
 
-    fn value(&self, name: &str) -> Result<Object, ExecutionError> {
+    /// Returns a variable; `None`: there is no such variable.
+    fn value(&self, name: &str, meter: &mut Meter) -> Option<Result<Value, Failure>> {
         let values = || self.0.values.lock().unwrap_or_else(PoisonError::into_inner);
         let known = values().get(name).cloned();
         let value = match known {
             Some(value) => value,
             None => {
-                let value = self.evaluated(name)?;
+                let (_, expression) = self.0.expressions.iter().find(|(known, _)| known == name)?;
+                let value = match self.evaluated(expression, meter) {
+                    Ok(value) => value,
+                    Err(failure) => return Some(Err(failure)),
+                };
                 values().insert(name.to_owned(), value.clone());
                 value
             }
         };
-        value.map_err(|error| {
-            let message = format!("composited variable \"{name}\" fails to evaluate: {error}");
-            ExecutionError::function_error("variables", message)
-        })
+        Some(value.map_err(|error| {
+            Failure::Error(format!(
+                "composited variable \"{name}\" fails to evaluate: {error}"
+            ))
+        }))
     }
 
-    fn evaluated(&self, name: &str) -> Result<Result<Object, String>, ExecutionError> {
-        let Inner {
-            expressions,
-            known,
-            size,
-            ..
-        } = &*self.0;
-        let at = expressions.iter().position(|(known, _)| known == name);
-        let Some(at) = at else {
-            return Err(ExecutionError::no_such_key(name));
-        };
-        let variables: Object = Box::new(self.clone());
-        let all = known.iter().cloned().chain([("variables", variables)]);
-        let value = expressions[at].1.value(all, *size, &mut 0);
+    fn evaluated(&self, expression: &Compiled, meter: &mut Meter) -> Result<Result<Value, String>, Failure> {
+        let mut own = meter.within()?;
+        let mut all = self.0.known.to_vec();
+        all.push(("variables", Value::Opaque(Arc::new(self.clone()))));
+        let value = expression.metered(&all, &mut own);
+        meter.absorb(&own);
         Ok(value.map_err(|failure| failure.to_string()))
     }
 }
 
-impl Val for Variables {
-    fn get_type(&self) -> &Type {
-        &MAP_TYPE
+impl Opaque for Variables {
+    fn type_name(&self) -> &str {
+        "map"
     }
 
-    fn cel_type() -> &'static Type {
-        &MAP_TYPE
+    fn equals(&self, _other: &dyn Opaque) -> bool {
+        false
     }
 
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
+    fn field(&self, name: &str, meter: &mut Meter) -> Option<Result<Value, Failure>> {
+        self.value(name, meter)
     }
 
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Variables {}
-
-impl Indexer for Variables {
-    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let name = index.downcast_ref::<CelString>().map(CelString::inner);
-        self.value(name.unwrap_or_default()).map(CowVal::Owned)
-    }
-
-    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        self.get(index).map(CowVal::into_owned)
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }

@@ -26,9 +26,12 @@ const NESTING_MAX: u32 = 200;
 /// Limits of the size of a compiled pattern, from the size of nearly all to that of `^\pL{1,63}$`.
 const SIZES: [usize; 3] = [16 << 10, 256 << 10, 4 << 20];
 
+/// Limit of the cache of states that are computed while a pattern of an expression is searched.
+const DFA_SIZE_MAX: usize = 1 << 20;
+
 /// Bytes for the patterns of one schema. They are compiled at first use; beyond this, not all are.
 #[derive(Debug, Clone)]
-pub(super) struct Budget(Arc<AtomicUsize>);
+pub(crate) struct Budget(Arc<AtomicUsize>);
 
 impl Default for Budget {
     fn default() -> Self {
@@ -38,7 +41,7 @@ impl Default for Budget {
 
 impl Budget {
     /// Takes this many bytes; false if fewer are left.
-    fn spend(&self, bytes: usize) -> bool {
+    pub(crate) fn spend(&self, bytes: usize) -> bool {
         let left = |left: usize| left.checked_sub(bytes);
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left)
@@ -100,11 +103,26 @@ impl Pattern {
     }
 }
 
+/// Compiles a pattern; `None`: it is larger than `size` bytes.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn compiled(text: &str, size: usize) -> Result<Option<Regex>, String> {
+    let translated = Translation::of(text)?;
+    let mut builder = RegexBuilder::new(&translated);
+    builder
+        .size_limit(size)
+        .dfa_size_limit(DFA_SIZE_MAX)
+        .nest_limit(NESTING_MAX);
+    // What Go knows and the engine does not is too large for it, too.
+    Ok(builder.build().ok())
+}
+
 /// Checks the syntax.
 ///
 /// # Errors
 /// Go's message without its prefix: `missing closing ): ` and the pattern in backquotes.
-pub(super) fn check(text: &str) -> Result<(), String> {
+pub(crate) fn check(text: &str) -> Result<(), String> {
     Translation::of(text).map(|_| ())
 }
 

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use super::patterns::Budget;
 use super::structural::members;
 use crate::error_list::ErrorList;
 use crate::expression::Expression;
@@ -21,18 +22,19 @@ pub(super) struct Rule {
     /// Field of the error, relative to that of the rule; empty: that of the rule.
     pub(super) field_path: String,
     pub(super) optional_old_self: Option<bool>,
+    budget: Budget,
     compiled: OnceLock<Result<Expression, String>>,
     compiled_message: OnceLock<Option<Result<Expression, String>>>,
 }
 
 impl Rule {
-    /// Reads `x-kubernetes-validations`.
-    pub(super) fn list(json: &Value) -> Vec<Self> {
+    /// Reads `x-kubernetes-validations`, whose literal patterns are compiled within a budget.
+    pub(super) fn list(json: &Value, budget: &Budget) -> Vec<Self> {
         let rules = json.as_array().into_iter().flatten();
-        rules.map(Self::read).collect()
+        rules.map(|rule| Self::read(rule, budget)).collect()
     }
 
-    fn read(json: &Value) -> Self {
+    fn read(json: &Value, budget: &Budget) -> Self {
         let text = |field: &str| json[field].as_str().unwrap_or_default().to_owned();
         Self {
             rule: text("rule"),
@@ -41,6 +43,7 @@ impl Rule {
             reason: text("reason"),
             field_path: steps(&text("fieldPath")).unwrap_or_default().join("."),
             optional_old_self: json["optionalOldSelf"].as_bool(),
+            budget: budget.clone(),
             compiled: OnceLock::new(),
             compiled_message: OnceLock::new(),
         }
@@ -49,7 +52,7 @@ impl Rule {
     /// Returns the compiled rule, or its syntax errors.
     pub(super) fn expression(&self) -> Result<&Expression, &String> {
         self.compiled
-            .get_or_init(|| Expression::parse(&self.rule))
+            .get_or_init(|| Expression::parse_within(&self.rule, &self.budget))
             .as_ref()
     }
 
@@ -57,7 +60,7 @@ impl Rule {
     pub(super) fn message_expression(&self) -> Option<Result<&Expression, &String>> {
         let compiled = self.compiled_message.get_or_init(|| {
             let source = &self.message_expression;
-            (!source.trim().is_empty()).then(|| Expression::parse(source))
+            (!source.trim().is_empty()).then(|| Expression::parse_within(source, &self.budget))
         });
         compiled.as_ref().map(Result::as_ref)
     }
@@ -66,6 +69,12 @@ impl Rule {
     pub(super) fn is_transition(&self) -> bool {
         self.expression()
             .is_ok_and(|expression| expression.uses("oldSelf"))
+    }
+
+    /// Returns whether the rule or its message refers to `oldSelf`.
+    pub(super) fn sees_old(&self) -> bool {
+        let message = self.message_expression().and_then(Result::ok);
+        self.is_transition() || message.is_some_and(|message| message.uses("oldSelf"))
     }
 
     /// Returns its name in messages.

@@ -5,14 +5,16 @@
 //!
 //! Source: apiextensions `apiserver/schema/cel/validation.go` and `values.go`; messages as Kubernetes 1.36 sends them.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
 use apimachinery::go_text;
 use apimachinery::status::Cause;
 use serde_json::{Map, Value};
 
 use super::rule::Rule;
 use super::structural::{Additional, List, Schema, Type};
-use crate::expression::{self, Answer, Expression, Failure, Fields, OBJECT_COST_MAX, Object, RESERVED};
-use crate::size;
+use crate::expression::{self, Answer, Budget, Expression, Failure, Key, OBJECT_COST_MAX, RESERVED};
 
 /// Result of evaluating rules.
 #[derive(Debug, Default)]
@@ -30,15 +32,16 @@ pub(super) fn evaluate_all(schema: &Schema, object: &Value, old: Option<&Value>)
     }
     let mut search = Search {
         found: Found::default(),
-        spent: 0,
+        budget: Budget::new(OBJECT_COST_MAX),
         ended: false,
-        size: size::json_bytes(object),
     };
+    let unchanged = old.map(|old| Unchanged::new(object, old));
     let place = Place {
         value: object,
+        own: value(schema, object, true),
         old,
-        unchanged: old.map(|old| (object, old)),
-        path: String::new(),
+        unchanged: unchanged.as_ref(),
+        path: Path::Root,
         is_object: true,
     };
     search.walk(schema, schema, &place);
@@ -48,20 +51,72 @@ pub(super) fn evaluate_all(schema: &Schema, object: &Value, old: Option<&Value>)
 /// A part of an object.
 struct Place<'a> {
     value: &'a Value,
+    /// The part as a value of expressions; `None`: they do not see it.
+    own: Option<expression::Value>,
     /// The same part of the old object, if it can be correlated.
     old: Option<&'a Value>,
-    /// It, or a part that contains it, with its old value: if both are equal, nothing changed.
-    unchanged: Option<(&'a Value, &'a Value)>,
-    path: String,
+    /// It, or a part that contains it, with its old value.
+    unchanged: Option<&'a Unchanged<'a>>,
+    path: Path<'a>,
     /// Whether it has a kind and metadata.
     is_object: bool,
 }
 
+/// A part with its old value, which are compared at most once.
+struct Unchanged<'a> {
+    now: &'a Value,
+    before: &'a Value,
+    equal: OnceCell<bool>,
+}
+
+impl<'a> Unchanged<'a> {
+    fn new(now: &'a Value, before: &'a Value) -> Self {
+        Self {
+            now,
+            before,
+            equal: OnceCell::new(),
+        }
+    }
+
+    fn holds(&self) -> bool {
+        *self.equal.get_or_init(|| self.now == self.before)
+    }
+}
+
+/// Path of a part, which is written where a message needs it.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Entry(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl Path<'_> {
+    fn written(&self) -> String {
+        let mut steps = Vec::new();
+        let mut path = self;
+        loop {
+            steps.push(path);
+            path = match path {
+                Path::Root => break,
+                Path::Field(of, _) | Path::Entry(of, _) | Path::Item(of, _) => of,
+            };
+        }
+        let steps = steps.into_iter().rev();
+        steps.fold(String::new(), |written, step| match step {
+            Path::Root => written,
+            Path::Field(_, name) => child(&written, name),
+            Path::Entry(_, key) => format!("{written}[{key}]"),
+            Path::Item(_, index) => format!("{written}[{index}]"),
+        })
+    }
+}
+
 struct Search {
     found: Found,
-    spent: u64,
+    budget: Budget,
     ended: bool,
-    size: usize,
 }
 
 impl Search {
@@ -78,27 +133,8 @@ impl Search {
         }
         match place.value {
             Value::Array(items) => {
-                let (Some(rules), Some(of)) = (&rules.items, &schema.items) else {
-                    return;
-                };
-                let known = place.old.and_then(Value::as_array);
-                for (index, item) in items.iter().enumerate() {
-                    let old = known.and_then(|known| correlated(&schema.list, item, known));
-                    let keyed = matches!(schema.list, List::Map(_));
-                    self.walk(
-                        rules,
-                        of,
-                        &Place {
-                            value: item,
-                            old,
-                            unchanged: match keyed {
-                                true => old.map(|old| (item, old)),
-                                false => place.unchanged,
-                            },
-                            path: format!("{}[{index}]", place.path),
-                            is_object: of.embedded,
-                        },
-                    );
+                if let (Some(rules), Some(of)) = (&rules.items, &schema.items) {
+                    self.items(rules, (schema, of), place, items);
                 }
             }
             Value::Object(fields) => self.fields(rules, schema, place, fields),
@@ -106,29 +142,73 @@ impl Search {
         }
     }
 
+    fn items(&mut self, rules: &Schema, (list, of): (&Schema, &Schema), place: &Place<'_>, items: &[Value]) {
+        if !rules.has_cel {
+            return;
+        }
+        let known = place.old.and_then(Value::as_array);
+        let correlated = Correlated::new(&list.list, known.map_or(&[], Vec::as_slice));
+        let keyed = matches!(list.list, List::Map(_));
+        for (index, item) in items.iter().enumerate() {
+            if self.ended {
+                return;
+            }
+            let old = correlated.find(item);
+            let own_change = old.filter(|_| keyed).map(|old| Unchanged::new(item, old));
+            let below = Place {
+                value: item,
+                own: match &place.own {
+                    Some(expression::Value::List(list)) => list.items().get(index).cloned(),
+                    Some(_) | None => value(of, item, of.embedded),
+                },
+                old,
+                unchanged: match keyed {
+                    true => own_change.as_ref(),
+                    false => place.unchanged,
+                },
+                path: Path::Item(&place.path, index),
+                is_object: of.embedded,
+            };
+            self.walk(rules, of, &below);
+        }
+    }
+
     fn fields(&mut self, rules: &Schema, schema: &Schema, place: &Place<'_>, fields: &Map<String, Value>) {
         for (name, value) in fields {
             let below = match (rules.properties.get(name), schema.properties.get(name)) {
-                (Some(rules), Some(of)) => Some((rules, of, child(&place.path, name))),
+                (Some(rules), Some(of)) => Some((rules, of, Path::Field(&place.path, name), escaped(name))),
                 (_, None) => match (&rules.additional, &schema.additional) {
-                    (Additional::Schema(rules), Additional::Schema(of)) => {
-                        Some((&**rules, &**of, format!("{}[{name}]", place.path)))
-                    }
+                    (Additional::Schema(rules), Additional::Schema(of)) => Some((
+                        &**rules,
+                        &**of,
+                        Path::Entry(&place.path, name),
+                        Some(name.clone()),
+                    )),
                     (_, _) => None,
                 },
                 (None, Some(_)) => None,
             };
-            let Some((rules, of, path)) = below.filter(|_| !self.ended) else {
+            let Some((rules, of, path, key)) = below.filter(|(rules, ..)| !self.ended && rules.has_cel)
+            else {
                 continue;
             };
+            let of_object = place.is_object && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
+            let own = match (&place.own, key) {
+                (Some(expression::Value::Map(map)), Some(key)) if !of_object => {
+                    map.entries().get(&Key::text(key)).cloned()
+                }
+                (_, _) => None,
+            };
             let old = place.old.and_then(|old| old.get(name));
+            let unchanged = old.map(|old| Unchanged::new(value, old));
             self.walk(
                 rules,
                 of,
                 &Place {
                     value,
+                    own: own.or_else(|| self::value(of, value, of.embedded)),
                     old,
-                    unchanged: old.map(|old| (value, old)),
+                    unchanged: unchanged.as_ref(),
                     path,
                     is_object: of.embedded,
                 },
@@ -140,11 +220,13 @@ impl Search {
         if rules.cel.is_empty() || self.ended {
             return;
         }
-        let Some(own) = value(schema, place.value, place.is_object) else {
+        let Some(own) = &place.own else {
             return;
         };
         let before = place.old.filter(|old| !old.is_null());
+        let before = before.filter(|_| rules.cel.iter().any(Rule::sees_old));
         let before = before.and_then(|old| value(schema, old, place.is_object));
+        let of_type = format!("\"{}\"", word(schema.kind));
         for rule in &rules.cel {
             let Ok(expression) = rule.expression() else {
                 continue;
@@ -155,12 +237,11 @@ impl Search {
                 continue;
             }
             let old = match optional {
-                true => Some(expression::optional(before.clone())),
+                true => Some(expression::Value::optional(before.clone())),
                 false => before.clone(),
             };
-            let answer = self.run(expression, &own, old.as_ref());
-            let of_type = format!("\"{}\"", word(schema.kind));
-            if self.spent > OBJECT_COST_MAX {
+            let answer = self.run(expression, own, old);
+            if self.budget.is_exhausted() {
                 let why = "validation failed due to running out of cost budget, no further validation rules will be run";
                 self.invalid(&place.path, &of_type, why);
                 self.ended = true;
@@ -169,9 +250,10 @@ impl Search {
             match answer {
                 Ok(Answer::Bool(true)) => {}
                 Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => {
-                    let detail = self.message(rule, &own, before.as_ref());
+                    let detail = self.message(rule, own, before.as_ref());
+                    self.budget.work(REFUSAL);
                     let cause = refusal(rule, place, &detail);
-                    let same = place.unchanged.is_some_and(|(now, before)| now == before);
+                    let same = place.unchanged.is_some_and(Unchanged::holds);
                     match same && !transition {
                         true => {
                             let warning = format!("{}: {}", cause.field, cause.message);
@@ -208,18 +290,18 @@ impl Search {
     fn run(
         &mut self,
         expression: &Expression,
-        own: &Object,
-        old: Option<&Object>,
+        own: &expression::Value,
+        old: Option<expression::Value>,
     ) -> Result<Answer, Failure> {
-        let old = old.map(|old| ("oldSelf", old.clone()));
-        let variables = [("self", own.clone())].into_iter().chain(old);
-        expression.evaluate(variables, self.size, &mut self.spent)
+        let old = old.map(|old| ("oldSelf", old));
+        let variables: Vec<_> = [("self", own.clone())].into_iter().chain(old).collect();
+        expression.evaluate(&variables, &mut self.budget)
     }
 
     /// Returns the message for an object that violates a rule.
-    fn message(&mut self, rule: &Rule, own: &Object, old: Option<&Object>) -> String {
+    fn message(&mut self, rule: &Rule, own: &expression::Value, old: Option<&expression::Value>) -> String {
         let said = match rule.message_expression() {
-            Some(Ok(expression)) => self.run(expression, own, old).ok(),
+            Some(Ok(expression)) => self.run(expression, own, old.cloned()).ok(),
             Some(Err(_)) | None => None,
         };
         let text = match said {
@@ -234,30 +316,60 @@ impl Search {
         }
     }
 
-    fn invalid(&mut self, path: &str, shown: &str, why: &str) {
+    fn invalid(&mut self, path: &Path<'_>, shown: &str, why: &str) {
+        self.budget.work(REFUSAL);
         self.found.causes.push(Cause {
             reason: "FieldValueInvalid".to_owned(),
             message: format!("Invalid value: {shown}: {why}"),
-            field: field(path),
+            field: field(&path.written()),
         });
     }
 }
 
+/// Work of an error, which is some hundred bytes.
+const REFUSAL: u64 = 100;
+
 /// Longest text of a `messageExpression`.
 const MESSAGE_MAX: usize = 5 * 1024;
 
-/// Returns the old item of a list that corresponds to this one, which lists of type `map` have.
-fn correlated<'a>(list: &List, item: &Value, known: &'a [Value]) -> Option<&'a Value> {
-    let List::Map(keys) = list else { return None };
-    known
-        .iter()
-        .find(|known| keys.iter().all(|key| known.get(key) == item.get(key)))
+/// The old items of a list of type `map`, by the values of their keys.
+struct Correlated<'a> {
+    keys: &'a [String],
+    known: HashMap<Vec<String>, &'a Value>,
+}
+
+impl<'a> Correlated<'a> {
+    fn new(list: &'a List, known: &'a [Value]) -> Self {
+        let List::Map(keys) = list else {
+            return Self {
+                keys: &[],
+                known: HashMap::new(),
+            };
+        };
+        let mut by_keys = HashMap::with_capacity(known.len());
+        for item in known {
+            by_keys.entry(key_values(keys, item)).or_insert(item);
+        }
+        Self { keys, known: by_keys }
+    }
+
+    fn find(&self, item: &Value) -> Option<&'a Value> {
+        match self.known.is_empty() {
+            true => None,
+            false => self.known.get(&key_values(self.keys, item)).copied(),
+        }
+    }
+}
+
+fn key_values(keys: &[String], item: &Value) -> Vec<String> {
+    let values = keys.iter().map(|key| item.get(key).map(Value::to_string));
+    values.map(Option::unwrap_or_default).collect()
 }
 
 fn refusal(rule: &Rule, place: &Place<'_>, detail: &str) -> Cause {
     let path = match rule.field_path.as_str() {
-        "" => place.path.clone(),
-        below => child(&place.path, below),
+        "" => place.path.written(),
+        below => child(&place.path.written(), below),
     };
     // Messages do not contain objects and lists.
     let shown = match place.value {
@@ -305,7 +417,7 @@ fn word(kind: Type) -> &'static str {
 }
 
 /// Returns the CEL value of a part of an object; `None`: not visible to expressions. `is_object`: it has a kind and metadata.
-fn value(schema: &Schema, json: &Value, is_object: bool) -> Option<Object> {
+fn value(schema: &Schema, json: &Value, is_object: bool) -> Option<expression::Value> {
     let of_json = || Some(expression::untyped(json));
     match (schema.kind, json) {
         (_, Value::Null) => of_json(),
@@ -314,8 +426,8 @@ fn value(schema: &Schema, json: &Value, is_object: bool) -> Option<Object> {
         (Type::Object, Value::Object(_)) => Some(object(schema, json, is_object)),
         (Type::Array, Value::Array(items)) => {
             let of = schema.items.as_ref()?;
-            let items: Option<Vec<Object>> = items.iter().map(|item| value(of, item, of.embedded)).collect();
-            Some(expression::list(items?.into_iter()))
+            let items = items.iter().map(|item| value(of, item, of.embedded));
+            Some(expression::Value::list(items.collect::<Option<_>>()?))
         }
         (Type::Text, Value::String(text)) => Some(expression::with_format(text, &schema.rules.format)),
         (Type::Number, Value::Number(number)) => Some(expression::double(number)),
@@ -323,8 +435,8 @@ fn value(schema: &Schema, json: &Value, is_object: bool) -> Option<Object> {
     }
 }
 
-fn object(schema: &Schema, json: &Value, is_object: bool) -> Object {
-    let mut known: Vec<(String, Object)> = Vec::new();
+fn object(schema: &Schema, json: &Value, is_object: bool) -> expression::Value {
+    let mut known: Vec<(String, expression::Value)> = Vec::new();
     let fields = json.as_object().into_iter().flatten();
     for (name, field) in fields {
         let of_object = is_object && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
@@ -334,9 +446,9 @@ fn object(schema: &Schema, json: &Value, is_object: bool) -> Object {
                     "metadata" => {
                         let seen = ["generateName", "name"].into_iter();
                         let seen = seen.filter_map(|name| Some((name.to_owned(), field.get(name)?)));
-                        Box::new(Fields::new(
+                        expression::Value::fields(
                             seen.map(|(name, value)| (name, expression::untyped(value))),
-                        ))
+                        )
                     }
                     _ => expression::untyped(field),
                 };
@@ -350,7 +462,7 @@ fn object(schema: &Schema, json: &Value, is_object: bool) -> Object {
         };
         known.extend(seen);
     }
-    Box::new(Fields::new(known))
+    expression::Value::fields(known)
 }
 
 /// Returns the escaped name of a property in expressions; `None`: it has none.

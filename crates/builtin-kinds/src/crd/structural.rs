@@ -143,7 +143,7 @@ impl Schema {
             .chain(items.as_deref())
             .any(|schema| schema.has_cel)
             || matches!(&additional, Additional::Schema(schema) if schema.has_cel);
-        let cel = Rule::list(&json["x-kubernetes-validations"]);
+        let cel = Rule::list(&json["x-kubernetes-validations"], budget);
         let rules = Rules::read(json, budget);
         let beside = rules.all_of.iter().any(|schema| schema.has_cel);
         Self {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, StructExpr, operators};
 use cel::parser::Expression as Tree;
-use regex::Regex;
 
-use super::library::is_format;
-use super::library::pairs::{MAPPED, PAIRS};
-use super::{Expression, problem, with_room};
+use super::library::pairs::INSERT;
+use super::library::{TYPES, is_format, qualified_type};
+use super::{Expression, problem};
+use crate::crd::patterns;
 
 /// Type of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,10 +174,7 @@ impl Expression {
                 .collect(),
             problems: Vec::new(),
         };
-        let kind = match self.deep {
-            false => checker.infer(&self.parsed),
-            true => with_room(|| checker.infer(&self.parsed)).unwrap_or(Type::Dyn),
-        };
+        let kind = checker.infer(&self.parsed);
         if checker.problems.is_empty() {
             return Ok(kind);
         }
@@ -250,22 +247,6 @@ struct Checker {
     problems: Vec<(u64, String)>,
 }
 
-/// Names of types, which are also values.
-const TYPES: [&str; 12] = [
-    "bool",
-    "bytes",
-    "double",
-    "dyn",
-    "int",
-    "list",
-    "map",
-    "null_type",
-    "string",
-    "type",
-    "uint",
-    "optional_type",
-];
-
 impl Checker {
     fn problem(&mut self, id: u64, message: String) -> Type {
         self.problems.push((id, message));
@@ -284,6 +265,7 @@ impl Checker {
                 LiteralValue::UInt(_) => Type::Dyn,
             },
             Expr::Ident(name) => self.ident(tree.id, name),
+            Expr::Select(_) if qualified_type(tree).is_some() => Type::Dyn,
             Expr::Select(select) => {
                 let of = self.infer(&select.operand);
                 let kind = self.field(tree.id, &of, &select.field);
@@ -397,9 +379,11 @@ impl Checker {
 
     fn comprehension(&mut self, loops: &ComprehensionExpr) -> Type {
         let range = self.infer(&loops.iter_range);
-        let item = match range {
-            Type::List(item) => (*item).clone(),
-            Type::Map(_) => Type::Text,
+        // Two variables are the index or the key, and the value.
+        let (item, second) = match range {
+            Type::List(item) if loops.iter_var2.is_some() => (Type::Int, (*item).clone()),
+            Type::List(item) => ((*item).clone(), Type::Dyn),
+            Type::Map(value) => (Type::Text, (*value).clone()),
             Type::Dyn
             | Type::Bool
             | Type::Int
@@ -411,13 +395,13 @@ impl Checker {
             | Type::Null
             | Type::Object(_)
             | Type::Optional(_)
-            | Type::Constructed(_) => Type::Dyn,
+            | Type::Constructed(_) => (Type::Dyn, Type::Dyn),
         };
         let mut result = self.infer(&loops.accu_init);
         let depth = self.scopes.len();
         self.scopes.push((loops.iter_var.clone(), item));
-        if let Some(second) = &loops.iter_var2 {
-            self.scopes.push((second.clone(), Type::Dyn));
+        if let Some(name) = &loops.iter_var2 {
+            self.scopes.push((name.clone(), second));
         }
         self.scopes.push((loops.accu_var.clone(), result.clone()));
         self.infer(&loops.loop_cond);
@@ -477,13 +461,14 @@ impl Checker {
         if name == "matches"
             && let Some(pattern) = call.args.last()
             && let Expr::Literal(LiteralValue::String(text)) = &pattern.expr
-            && Regex::new(text.inner()).is_err()
+            && patterns::check(text.inner()).is_err()
         {
             return self.problem(pattern.id, "invalid matches argument".to_owned());
         }
         match (name, target.as_ref().or(args.first())) {
             ("value" | "orValue", Some(Type::Optional(value))) => (**value).clone(),
             ("optMap" | "optFlatMap" | "or", Some(optional @ Type::Optional(_))) => optional.clone(),
+            ("first" | "last", Some(Type::List(item))) => Type::Optional(Arc::clone(item)),
             ("min" | "max" | "sum", Some(Type::List(item))) => (**item).clone(),
             (
                 "reverse" | "slice" | "sort" | "distinct" | "@sortByAssociatedKeys",
@@ -662,8 +647,8 @@ fn result_of(name: &str) -> Option<Type> {
         "bytes" => Type::Bytes,
         "timestamp" => Type::Timestamp,
         "duration" => Type::Duration,
-        PAIRS | "flatten" => Type::List(Arc::new(Type::Dyn)),
-        MAPPED => Type::Map(Arc::new(Type::Dyn)),
+        "flatten" => Type::List(Arc::new(Type::Dyn)),
+        INSERT => Type::Map(Arc::new(Type::Dyn)),
         "lists.range" => Type::List(Arc::new(Type::Int)),
         "slice" | "sort" | "distinct" | "@sortByAssociatedKeys" => Type::Dyn,
         "split" | "findAll" => Type::List(Arc::new(Type::Text)),
@@ -673,7 +658,8 @@ fn result_of(name: &str) -> Option<Type> {
         "format.named" => Type::Optional(Arc::new(Type::Dyn)),
         format if is_format(format) => Type::Dyn,
         "dyn" | "type" | "semver" | "uint" | "quantity" | "url" | "ip" | "cidr" | "masked" | "min"
-        | "max" | "sum" | "reverse" | "value" | "orValue" | "or" | "optMap" | "optFlatMap" => Type::Dyn,
+        | "max" | "sum" | "first" | "last" | "unwrapOpt" | "optional.unwrap" | "reverse" | "value"
+        | "orValue" | "or" | "optMap" | "optFlatMap" => Type::Dyn,
         _ => return None,
     })
 }

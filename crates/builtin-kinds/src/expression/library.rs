@@ -1,236 +1,154 @@
-//! Functions of Kubernetes' CEL environment besides the standard ones: lists, regular expressions, and, each in a file,
-//! quantities, addresses, URLs, formats, semantic versions and sets.
+//! Functions of expressions, each in the file of its library: the standard ones, those of cel-go's extensions that Kubernetes
+//! has, and those of Kubernetes.
 //!
-//! Source: apiserver `pkg/cel/library`.
+//! A function charges its cost before it does anything, as a server counts it, and work for what that does not cover. Functions
+//! that are not here are errors when an expression is checked.
+//!
+//! Source: cel-go `interpreter/runtimecost.go` and `ext`; apiserver `pkg/cel/library`, with its `cost.go`.
 
-use std::cmp::Ordering;
+use cel::common::ast::Expr;
+use cel::parser::Expression as Tree;
+use cel::{Env, extensions};
 
-use cel::common::traits::Iterable;
-use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelString, DYN_TYPE, LIST_TYPE};
-use cel::common::value::{CowVal, Val};
-use cel::{Env, ExecutionError, extensions};
-use regex::Regex;
+use super::Failure;
+use super::meter::Meter;
+use super::value::{Opaque, Value};
 
 mod addresses;
 pub(super) mod authorization;
 mod format;
+mod lists;
+mod optionals;
 pub(super) mod pairs;
+pub(super) mod patterns;
+mod printf;
 mod quantity;
 mod semver;
-pub(super) mod sets;
+mod sets;
+mod standard;
+mod strings;
+mod time;
 pub(super) mod url;
 
 pub(super) use format::is_format;
+pub(super) use standard::{key, shown, shown_double as double};
+pub(super) use time::{duration, timestamp};
 
-/// Returns the environment of all expressions.
+/// A function; its target is its first argument.
+pub(super) type Function = fn(&mut Meter, &[Value]) -> Outcome;
+
+/// Result of a function.
+pub(super) type Outcome = Result<Value, Failure>;
+
+/// Names of types, which are also values.
+pub(super) const TYPES: [&str; 12] = [
+    "bool",
+    "bytes",
+    "double",
+    "dyn",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "type",
+    "uint",
+    "optional_type",
+];
+
+/// Conversions, which are folded if their argument is a constant.
+pub(super) const CONVERSIONS: [&str; 10] = [
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "dyn",
+    "int",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+];
+
+/// Returns the parser with the macros of all libraries.
 ///
 /// # Panics
-/// Never: names and signatures are fixed, and a test makes one.
-pub(super) fn environment() -> Env {
+/// Never: the names of the macros are fixed, and a test makes one.
+pub(super) fn parser() -> Env {
     let mut env = Env::stdlib();
-    for extension in [extensions::strings, extensions::lists] {
-        env.add_extension(extension).expect("the extension is added once");
-    }
-    lists(&mut env).expect("each overload is declared once");
-    patterns(&mut env).expect("each overload is declared once");
-    quantity::declare(&mut env).expect("each overload is declared once");
-    addresses::declare(&mut env).expect("each overload is declared once");
-    url::declare(&mut env).expect("each overload is declared once");
+    env.add_extension(extensions::lists)
+        .expect("the extension is added once");
     pairs::declare(&mut env).expect("each macro is declared once");
-    semver::declare(&mut env).expect("each overload is declared once");
-    authorization::declare(&mut env).expect("each overload is declared once");
-    format::declare(&mut env).expect("each overload is declared once");
-    cel::add_overload!(env, fn escape_key: (CelString) -> CelString, name = "jsonpatch.escapeKey")
-        .expect("each overload is declared once");
     env
 }
 
-type Declared = Result<(), cel::DeclarationError>;
-type Result_<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
-
-fn lists(env: &mut Env) -> Declared {
-    env.add_member_overload("isSorted", "list.isSorted()", LIST_TYPE, vec![], is_sorted)?;
-    env.add_member_overload("sum", "list.sum()", LIST_TYPE, vec![], sum)?;
-    env.add_member_overload("min", "list.min()", LIST_TYPE, vec![], |args| {
-        extreme(args, Ordering::Less, "min")
-    })?;
-    env.add_member_overload("max", "list.max()", LIST_TYPE, vec![], |args| {
-        extreme(args, Ordering::Greater, "max")
-    })?;
-    env.add_member_overload(
-        "indexOf",
-        "list.indexOf(dyn)",
-        LIST_TYPE,
-        vec![DYN_TYPE],
-        |args| {
-            let found = positions(&args)?.first().copied();
-            Ok(CowVal::owned(CelInt::from(found.unwrap_or(-1))))
-        },
-    )?;
-    env.add_member_overload(
-        "lastIndexOf",
-        "list.lastIndexOf(dyn)",
-        LIST_TYPE,
-        vec![DYN_TYPE],
-        |args| {
-            let found = positions(&args)?.last().copied();
-            Ok(CowVal::owned(CelInt::from(found.unwrap_or(-1))))
-        },
-    )
+/// Returns the function of this name, called on a target or not, with this number of arguments besides.
+pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function> {
+    let libraries = [
+        standard::find,
+        time::find,
+        strings::find,
+        lists::find,
+        optionals::find,
+        patterns::find,
+        quantity::find,
+        addresses::find,
+        url::find,
+        semver::find,
+        format::find,
+        sets::find,
+        authorization::find,
+    ];
+    libraries
+        .iter()
+        .find_map(|find: &fn(&str, bool, usize) -> Option<Function>| find(name, on_target, args))
 }
 
-fn mismatch(function: &str) -> ExecutionError {
-    ExecutionError::no_such_member_overload(function, Vec::new())
-}
-
-fn iterable<'b, 'v>(value: &'b (dyn Val + 'v)) -> Result<&'b (dyn Iterable + 'v), ExecutionError> {
-    value.as_iterable().ok_or_else(|| mismatch("list"))
-}
-
-fn is_sorted<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result_<'b, 'v> {
-    let list = args.first().ok_or_else(|| mismatch("isSorted"))?;
-    let mut items = iterable(list.as_ref())?.iter();
-    let mut before = items.next();
-    let mut sorted = true;
-    while let Some(item) = items.next() {
-        if let Some(before) = before {
-            let comparer = before.as_comparer().ok_or_else(|| mismatch("isSorted"))?;
-            sorted &= comparer.compare(item)? != Ordering::Greater;
-        }
-        before = Some(item);
-    }
-    Ok(CowVal::owned(CelBool::from(sorted)))
-}
-
-fn sum<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result_<'b, 'v> {
-    let list = args.first().ok_or_else(|| mismatch("sum"))?;
-    let mut items = iterable(list.as_ref())?.iter();
-    let mut total: Option<Box<dyn Val + 'v>> = None;
-    while let Some(item) = items.next() {
-        total = Some(match total {
-            None => item.clone_as_boxed(),
-            Some(total) => {
-                let adder = total.as_adder().ok_or_else(|| mismatch("sum"))?;
-                adder.add(item)?.into_owned()
-            }
-        });
-    }
-    Ok(CowVal::Owned(total.unwrap_or_else(|| Box::new(CelInt::from(0)))))
-}
-
-fn extreme<'b, 'v>(args: Vec<CowVal<'b, 'v>>, wanted: Ordering, function: &str) -> Result_<'b, 'v> {
-    let list = args.first().ok_or_else(|| mismatch(function))?;
-    let mut items = iterable(list.as_ref())?.iter();
-    let Some(mut best) = items.next() else {
-        let message = format!("{function} called on empty list");
-        return Err(ExecutionError::function_error(function, message));
+/// Returns the name of a type that has a package.
+pub(super) fn qualified_type(tree: &Tree) -> Option<&'static str> {
+    let Expr::Select(select) = &tree.expr else {
+        return None;
     };
-    while let Some(item) = items.next() {
-        let comparer = item.as_comparer().ok_or_else(|| mismatch(function))?;
-        if comparer.compare(best)? == wanted {
-            best = item;
-        }
-    }
-    Ok(CowVal::Owned(best.clone_as_boxed()))
-}
-
-fn positions(args: &[CowVal<'_, '_>]) -> Result<Vec<i64>, ExecutionError> {
-    let [list, wanted] = args else {
-        return Err(mismatch("indexOf"));
+    let Expr::Select(package) = &select.operand.expr else {
+        return None;
     };
-    let mut items = iterable(list.as_ref())?.iter();
-    let (mut found, mut at) = (Vec::new(), 0);
-    while let Some(item) = items.next() {
-        if item.equals(wanted.as_ref()) {
-            found.push(at);
-        }
-        at += 1;
+    let is_google = matches!(&package.operand.expr, Expr::Ident(name) if name == "google");
+    match (is_google && package.field == "protobuf", select.field.as_str()) {
+        (true, "Timestamp") => Some("google.protobuf.Timestamp"),
+        (true, "Duration") => Some("google.protobuf.Duration"),
+        (_, _) => None,
     }
-    Ok(found)
 }
 
-/// A key as a part of a JSON pointer (RFC 6901).
-fn escape_key(key: &CelString<'_>) -> CelString<'static> {
-    key.inner().replace('~', "~0").replace('/', "~1").into()
+/// Size of a value of a library as the cost model sees it: of those that have one.
+pub(super) fn size_of(value: &dyn Opaque) -> usize {
+    addresses::size_of(value).unwrap_or(1)
 }
 
-fn patterns(env: &mut Env) -> Declared {
-    cel::add_member_overload!(env, fn find: (CelString, CelString) -> Result<CelString>)?;
-    cel::add_member_overload!(env, fn find_all: (CelString, CelString) -> Result<CelList>)?;
-    cel::add_member_overload!(env, fn find_some: (CelString, CelString, CelInt) -> Result<CelList>, name = "findAll")
+/// Returns the error of a function.
+fn failed(why: impl Into<String>) -> Failure {
+    Failure::Error(why.into())
 }
 
-fn compiled(pattern: &CelString<'_>) -> Result<Regex, ExecutionError> {
-    Regex::new(pattern.inner()).map_err(|error| {
-        let message = format!("Illegal regex: {error}");
-        ExecutionError::function_error("find", message)
-    })
-}
-
-fn find(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelString<'static>, ExecutionError> {
-    let found = compiled(pattern)?
-        .find(text.inner())
-        .map(|found| found.as_str().to_owned());
-    Ok(found.unwrap_or_default().into())
-}
-
-fn find_all(text: &CelString<'_>, pattern: &CelString<'_>) -> Result<CelList<'static>, ExecutionError> {
-    find_some(text, pattern, &CelInt::from(-1))
-}
-
-fn find_some(
-    text: &CelString<'_>,
-    pattern: &CelString<'_>,
-    most: &CelInt,
-) -> Result<CelList<'static>, ExecutionError> {
-    // A negative number means no limit.
-    let most = usize::try_from(*most.inner()).unwrap_or(usize::MAX);
-    let pattern = compiled(pattern)?;
-    let found = pattern.find_iter(text.inner()).take(most);
-    let found = found.map(|found| Box::new(CelString::from(found.as_str().to_owned())) as Box<dyn Val>);
-    Ok(CelList::from(found.collect::<Vec<_>>()))
-}
-
-/// Returns the error of a conversion function, such as `quantity('x')`.
-fn refused(function: &str, message: impl ToString) -> ExecutionError {
-    ExecutionError::function_error(function, message)
-}
-
-/// Creates a `double`.
-fn double(value: f64) -> CelDouble {
-    CelDouble::from(value)
-}
-
-/// Declares a type with values of `$rust`, with equality and, if given, an order.
+/// Makes `$rust` a value of a type of this name, which equals an equal value of it.
 macro_rules! opaque {
-    ($rust:ident, $name:literal, $static:ident) => {
-        static $static: cel::common::types::Type = cel::common::types::Type::new_unspecified_type($name);
-
-        impl cel::common::value::Val for $rust {
-            fn get_type(&self) -> &cel::common::types::Type {
-                &$static
+    ($rust:ident, $name:literal) => {
+        impl $crate::expression::value::Opaque for $rust {
+            fn type_name(&self) -> &str {
+                $name
             }
 
-            fn cel_type() -> &'static cel::common::types::Type {
-                &$static
-            }
-
-            fn equals(&self, other: &dyn cel::common::value::Val) -> bool {
+            fn equals(&self, other: &dyn $crate::expression::value::Opaque) -> bool {
                 other
+                    .as_any()
                     .downcast_ref::<Self>()
                     .is_some_and(|other| self == other)
             }
 
-            fn clone_as_boxed<'v>(&self) -> Box<dyn cel::common::value::Val + 'v> {
-                Box::new(self.clone())
-            }
-
-            fn as_any(&self) -> Option<&dyn std::any::Any> {
-                Some(self)
+            fn as_any(&self) -> &dyn std::any::Any {
+                self
             }
         }
-
-        impl cel::common::value::StaticVal for $rust {}
     };
 }
 use opaque;

@@ -1,176 +1,128 @@
 //! Values of expressions, converted from and to JSON. It must not know schemas: the caller chooses the type of a string or
 //! number.
 
-use std::collections::BTreeMap;
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "operations name the types that they have; a new type has none"
+)]
 
-use cel::common::types::{
-    CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelNull, CelOptional, CelString, CelStruct,
-    CelUInt,
-};
-use cel::common::value::{CowVal, Val};
-use serde_json::{Number, Value};
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Number, Value as Json};
 
-use super::{ENVIRONMENT, Fields, Object};
+use super::library;
+use super::meter::Meter;
+use super::value::{Key, Value};
+
+/// Work of a part of JSON that is created.
+const PART: usize = 8 * 16;
 
 /// Converts JSON without a schema: objects are maps.
-pub fn untyped(json: &Value) -> Object {
+pub fn untyped(json: &Json) -> Value {
     match json {
-        Value::Null => Box::new(CelNull),
-        Value::Bool(truth) => Box::new(CelBool::from(*truth)),
-        Value::Number(number) => self::number(number),
-        Value::String(text) => self::text(text),
-        Value::Array(items) => list(items.iter().map(untyped)),
-        Value::Object(fields) => Box::new(Fields::new(
-            fields.iter().map(|(key, value)| (key.clone(), untyped(value))),
-        )),
+        Json::Null => Value::Null,
+        Json::Bool(truth) => Value::Bool(*truth),
+        Json::Number(number) => self::number(number),
+        Json::String(text) => Value::text(text.as_str()),
+        Json::Array(items) => Value::list(items.iter().map(untyped).collect()),
+        Json::Object(fields) => {
+            Value::fields(fields.iter().map(|(key, value)| (key.clone(), untyped(value))))
+        }
     }
 }
 
-/// Creates a `string`.
-pub fn text(text: &str) -> Object {
-    Box::new(CelString::from(text.to_owned()))
-}
-
-/// Creates a `list`.
-pub fn list(items: impl Iterator<Item = Object>) -> Object {
-    Box::new(CelList::from(items.collect::<Vec<_>>()))
-}
-
-/// Creates an `optional`.
-pub fn optional(value: Option<Object>) -> Object {
-    Box::new(value.map_or_else(CelOptional::none, CelOptional::of))
-}
-
 /// Converts a string of this format to a `timestamp`, a `duration`, `bytes` or a `string`.
-pub fn with_format(text: &str, format: &str) -> Object {
-    let converted = |function: &str, text: &str| -> Option<Object> {
-        let argument: CowVal<'_, '_> = CowVal::owned(CelString::from(text.to_owned()));
-        let convert = ENVIRONMENT.find_overload(function, std::slice::from_ref(&argument))?;
-        convert(vec![argument]).ok().map(CowVal::into_owned)
-    };
+pub fn with_format(text: &str, format: &str) -> Value {
     let value = match format {
-        "date-time" => converted("timestamp", text),
-        "date" => converted("timestamp", &format!("{text}T00:00:00Z")),
-        "duration" => converted("duration", text),
-        "byte" => STANDARD
-            .decode(text)
-            .ok()
-            .map(|bytes| Box::new(CelBytes::from(bytes)) as Object),
+        "date-time" => library::timestamp(text).map(Value::Timestamp),
+        "date" => library::timestamp(&format!("{text}T00:00:00Z")).map(Value::Timestamp),
+        "duration" => library::duration(text).map(Value::Duration),
+        "byte" => STANDARD.decode(text).ok().map(|bytes| Value::Bytes(bytes.into())),
         _ => None,
     };
-    value.unwrap_or_else(|| self::text(text))
+    value.unwrap_or_else(|| Value::text(text))
 }
 
-fn number(number: &Number) -> Object {
+fn number(number: &Number) -> Value {
     match (number.as_i64(), number.as_u64()) {
-        (Some(number), _) => Box::new(CelInt::from(number)),
-        (None, Some(number)) => Box::new(CelUInt::from(number)),
+        (Some(number), _) => Value::Int(number),
+        (None, Some(number)) => Value::Uint(number),
         (None, None) => double(number),
     }
 }
 
 /// Converts a number to a `double`.
-pub(crate) fn double(number: &Number) -> Object {
-    Box::new(CelDouble::from(number.as_f64().unwrap_or_default())) as Box<dyn Val>
+pub(crate) fn double(number: &Number) -> Value {
+    Value::Double(number.as_f64().unwrap_or_default())
 }
 
 /// The JSON of a value.
 ///
 /// # Errors
-/// It has none: a type, an optional, or a number that is not finite.
-pub fn to_json(value: &dyn Val) -> Result<Value, String> {
-    if value.downcast_ref::<CelNull>().is_some() {
-        return Ok(Value::Null);
-    }
-    if let Some(truth) = value.downcast_ref::<CelBool>() {
-        return Ok((*truth.inner()).into());
-    }
-    if let Some(number) = value.downcast_ref::<CelInt>() {
-        return Ok((*number.inner()).into());
-    }
-    if let Some(number) = value.downcast_ref::<CelUInt>() {
-        return Ok((*number.inner()).into());
-    }
-    if let Some(number) = value.downcast_ref::<CelDouble>() {
-        let whole = whole(*number.inner());
-        return whole
-            .or_else(|| Number::from_f64(*number.inner()).map(Value::Number))
-            .ok_or_else(|| unwritable(value));
-    }
-    if let Some(text) = value.downcast_ref::<CelString>() {
-        return Ok(text.inner().into());
-    }
-    if let Some(bytes) = value.downcast_ref::<CelBytes>() {
-        return Ok(STANDARD.encode(bytes.inner()).into());
-    }
-    if let Some(list) = value.downcast_ref::<CelList>() {
-        return list.inner().iter().map(|item| to_json(item.as_ref())).collect();
-    }
-    if let Some(map) = value.downcast_ref::<CelMap>() {
-        let entries = map.inner().iter().map(|(key, value)| {
-            let key = to_json(key.inner())?;
-            let key = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
-            Ok((key, to_json(value.as_ref())?))
-        });
-        let entries: BTreeMap<String, Value> = entries.collect::<Result<_, String>>()?;
-        return Ok(entries.into_iter().collect());
-    }
-    if let Some(fields) = value.downcast_ref::<Fields>() {
-        let fields = fields.entries();
-        return fields
-            .map(|(name, value)| Ok((name.to_owned(), to_json(value)?)))
-            .collect();
-    }
-    if let Some(made) = value.downcast_ref::<CelStruct>() {
-        let fields = made.field_values();
-        let fields = fields.into_iter();
-        return fields
-            .map(|(name, value)| Ok((name, to_json(value.as_ref())?)))
-            .collect();
-    }
-    let argument = CowVal::Owned(value.clone_as_boxed());
-    let convert = ENVIRONMENT.find_overload("string", std::slice::from_ref(&argument));
-    let text = convert.and_then(|convert| convert(vec![argument]).ok());
-    let text = text.as_ref().and_then(|text| text.downcast_ref::<CelString>());
-    text.map(|text| text.inner().into())
-        .ok_or_else(|| unwritable(value))
+/// It has none: a type, an optional, or a number that is not finite; or it is too large.
+pub fn to_json(value: &Value) -> Result<Json, String> {
+    json(value, &mut Meter::default())
 }
 
-/// The elements of a list.
-pub fn to_items(value: &(dyn Val + 'static)) -> Option<Vec<Object>> {
-    let list = value.downcast_ref::<CelList>()?;
-    Some(
-        list.inner()
-            .iter()
-            .map(|item| item.as_ref().clone_as_boxed())
-            .collect(),
-    )
+fn json(value: &Value, meter: &mut Meter) -> Result<Json, String> {
+    // A value has each of its parts once, however often it is in it; JSON has them all.
+    let bytes = match value {
+        Value::Text(text) => text.as_str().len(),
+        Value::Bytes(bytes) => bytes.len().saturating_mul(2),
+        _ => 0,
+    };
+    meter
+        .allocate(bytes.saturating_add(PART))
+        .map_err(|failure| failure.to_string())?;
+    Ok(match value {
+        Value::Null => Json::Null,
+        Value::Bool(truth) => (*truth).into(),
+        Value::Int(number) => (*number).into(),
+        Value::Uint(number) => (*number).into(),
+        Value::Double(number) => {
+            let json = whole(*number).or_else(|| Number::from_f64(*number).map(Json::Number));
+            return json.ok_or_else(|| unwritable(value));
+        }
+        Value::Text(text) => text.as_str().into(),
+        Value::Bytes(bytes) => STANDARD.encode(bytes).into(),
+        Value::List(list) => {
+            let items = list.items().iter();
+            return items.map(|item| json(item, meter)).collect();
+        }
+        Value::Map(map) => {
+            let entries = map.entries().iter().map(|(key, value)| {
+                let key = match key {
+                    Key::Text(key) => key.as_str().to_owned(),
+                    key => key.shown(),
+                };
+                Ok((key, json(value, meter)?))
+            });
+            let entries: BTreeMap<String, Json> = entries.collect::<Result<_, String>>()?;
+            entries.into_iter().collect()
+        }
+        Value::Struct(made) => {
+            let fields = made.fields().iter();
+            let fields = fields.map(|(name, value)| Ok(((**name).to_owned(), json(value, meter)?)));
+            Json::Object(fields.collect::<Result<Map<String, Json>, String>>()?)
+        }
+        Value::Timestamp(_) | Value::Duration(_) | Value::Opaque(_) => {
+            let text = library::shown(value);
+            return text.map(Json::String).ok_or_else(|| unwritable(value));
+        }
+        Value::Optional(_) | Value::Type(_) => return Err(unwritable(value)),
+    })
 }
 
-/// The fields of a constructed value of this type.
-pub fn constructed(value: &(dyn Val + 'static), name: &str) -> Option<Vec<(String, Object)>> {
-    let made = value
-        .downcast_ref::<CelStruct>()
-        .filter(|made| made.name() == name)?;
-    let fields = made.field_values().into_iter();
-    Some(
-        fields
-            .map(|(name, value)| (name, value.as_ref().clone_as_boxed()))
-            .collect(),
-    )
-}
-
-fn unwritable(value: &dyn Val) -> String {
-    let name = value.get_type().name();
+fn unwritable(value: &Value) -> String {
+    let name = value.type_name();
     format!("type conversion error from '{name}' to 'google.protobuf.Value'")
 }
 
 /// A number without a fraction, as JSON writes it.
 #[expect(clippy::cast_possible_truncation, reason = "it is whole, and in range")]
-fn whole(number: f64) -> Option<Value> {
+fn whole(number: f64) -> Option<Json> {
     let exact = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
     exact.then(|| (number as i64).into())
 }
@@ -179,30 +131,31 @@ fn whole(number: f64) -> Option<Value> {
 ///
 /// # Errors
 /// The name that is wrong, in the words of apiserver (`pkg/cel/mutation/dynamic`).
-pub fn check_constructed(value: &dyn Val) -> Result<(), String> {
-    let root = value
-        .downcast_ref::<CelStruct>()
-        .map(|made| made.name().to_owned());
-    check_names(value, &root.unwrap_or_default())
+pub fn check_constructed(value: &Value) -> Result<(), String> {
+    let root = match value {
+        Value::Struct(made) => made.name(),
+        _ => "",
+    };
+    check_names(value, root, &mut Meter::default())
 }
 
-fn check_names(value: &dyn Val, path: &str) -> Result<(), String> {
-    if let Some(made) = value.downcast_ref::<CelStruct>() {
-        if made.name() != path {
-            return Err(format!(
-                "unexpected type name {:?}, expected {path:?}, which matches field name path from root Object type",
-                made.name()
-            ));
+fn check_names(value: &Value, path: &str, meter: &mut Meter) -> Result<(), String> {
+    meter
+        .allocate(path.len())
+        .map_err(|failure| failure.to_string())?;
+    match value {
+        Value::Struct(made) if made.name() != path => Err(format!(
+            "unexpected type name {:?}, expected {path:?}, which matches field name path from root Object type",
+            made.name()
+        )),
+        Value::Struct(made) => {
+            let mut fields = made.fields().iter();
+            fields.try_for_each(|(name, value)| check_names(value, &format!("{path}.{name}"), meter))
         }
-        let fields = made.field_values();
-        let mut fields = fields.iter();
-        return fields.try_for_each(|(name, value)| check_names(value.as_ref(), &format!("{path}.{name}")));
+        Value::List(list) => {
+            let mut items = list.items().iter();
+            items.try_for_each(|item| check_names(item, path, meter))
+        }
+        _ => Ok(()),
     }
-    if let Some(list) = value.downcast_ref::<CelList>() {
-        return list
-            .inner()
-            .iter()
-            .try_for_each(|item| check_names(item.as_ref(), path));
-    }
-    Ok(())
 }

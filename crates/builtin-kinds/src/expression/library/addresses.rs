@@ -1,12 +1,19 @@
 //! Addresses of IP and ranges of them: `ip('192.168.0.1').family()`, `cidr('10.0.0.0/8').containsIP('10.1.2.3')`.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "operations name the types that they have; a new type has none"
+)]
+
+use std::any::Any;
 use std::net::IpAddr;
 
 use apimachinery::go_text::quote;
-use cel::Env;
-use cel::common::types::{CelBool, CelInt, CelString};
 
-use super::{Declared, opaque, refused};
+use super::{Function, Outcome, failed, opaque};
+use crate::expression::Failure;
+use crate::expression::meter::Meter;
+use crate::expression::value::{Opaque, Value};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ip(IpAddr);
@@ -15,37 +22,89 @@ struct Ip(IpAddr);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cidr(IpAddr, u32);
 
-opaque!(Ip, "net.IP", IP);
-opaque!(Cidr, "net.CIDR", CIDR);
+opaque!(Ip, "net.IP");
+opaque!(Cidr, "net.CIDR");
 
-type Result<T> = std::result::Result<T, cel::ExecutionError>;
-
-pub(super) fn declare(env: &mut Env) -> Declared {
-    env.add_type(IP.to_owned())?;
-    env.add_type(CIDR.to_owned())?;
-    cel::add_overload!(env, fn ip: (CelString) -> Result<Ip>)?;
-    cel::add_overload!(env, fn is_ip: (CelString) -> CelBool, name = "isIP")?;
-    cel::add_overload!(env, fn is_canonical: (CelString) -> Result<CelBool>, name = "ip.isCanonical")?;
-    cel::add_overload!(env, fn ip_text: (Ip) -> CelString, name = "string")?;
-    cel::add_member_overload!(env, fn family: (Ip) -> CelInt)?;
-    cel::add_member_overload!(env, fn is_unspecified: (Ip) -> CelBool)?;
-    cel::add_member_overload!(env, fn is_loopback: (Ip) -> CelBool)?;
-    cel::add_member_overload!(env, fn is_link_local_multicast: (Ip) -> CelBool)?;
-    cel::add_member_overload!(env, fn is_link_local_unicast: (Ip) -> CelBool)?;
-    cel::add_member_overload!(env, fn is_global_unicast: (Ip) -> CelBool)?;
-    cel::add_overload!(env, fn cidr: (CelString) -> Result<Cidr>)?;
-    cel::add_overload!(env, fn is_cidr: (CelString) -> CelBool, name = "isCIDR")?;
-    cel::add_overload!(env, fn cidr_text: (Cidr) -> CelString, name = "string")?;
-    cel::add_member_overload!(env, fn address: (Cidr) -> Ip, name = "ip")?;
-    cel::add_member_overload!(env, fn prefix_length: (Cidr) -> CelInt)?;
-    cel::add_member_overload!(env, fn masked: (Cidr) -> Cidr)?;
-    cel::add_member_overload!(env, fn contains_ip: (Cidr, Ip) -> CelBool, name = "containsIP")?;
-    cel::add_member_overload!(env, fn contains_ip_text: (Cidr, CelString) -> Result<CelBool>, name = "containsIP")?;
-    cel::add_member_overload!(env, fn contains_cidr: (Cidr, Cidr) -> CelBool, name = "containsCIDR")?;
-    cel::add_member_overload!(env, fn contains_cidr_text: (Cidr, CelString) -> Result<CelBool>, name = "containsCIDR")
+pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function> {
+    Some(match (name, on_target, args) {
+        ("ip", false, 1) => |meter, args| parsed(meter, args, 1, |text| ip(text).map(Value::opaque)),
+        ("isIP", false, 1) => {
+            |meter, args| parsed(meter, args, 1, |text| Ok(Value::Bool(read_ip(text).is_ok())))
+        }
+        ("ip.isCanonical", false, 1) => |meter, args| {
+            parsed(meter, args, 2, |text| {
+                Ok(Value::Bool(ip(text)?.0.to_string() == text))
+            })
+        },
+        ("cidr", false, 1) => |meter, args| parsed(meter, args, 1, |text| cidr(text).map(Value::opaque)),
+        ("isCIDR", false, 1) => {
+            |meter, args| parsed(meter, args, 1, |text| Ok(Value::Bool(read_cidr(text).is_ok())))
+        }
+        ("family", true, 0) => |meter, args| of_ip(meter, args, |ip| Value::Int(family(ip))),
+        ("isUnspecified", true, 0) => |meter, args| of_ip(meter, args, |ip| Value::Bool(ip.is_unspecified())),
+        ("isLoopback", true, 0) => |meter, args| of_ip(meter, args, |ip| Value::Bool(ip.is_loopback())),
+        ("isLinkLocalMulticast", true, 0) => {
+            |meter, args| of_ip(meter, args, |ip| Value::Bool(is_link_local_multicast(ip)))
+        }
+        ("isLinkLocalUnicast", true, 0) => |meter, args| of_ip(meter, args, |ip| Value::Bool(link_local(ip))),
+        ("isGlobalUnicast", true, 0) => {
+            |meter, args| of_ip(meter, args, |ip| Value::Bool(is_global_unicast(ip)))
+        }
+        ("ip", true, 0) => |meter, args| of_cidr(meter, args, |cidr| Value::opaque(Ip(cidr.0))),
+        ("prefixLength", true, 0) => |meter, args| of_cidr(meter, args, |cidr| Value::Int(cidr.1.into())),
+        ("masked", true, 0) => |meter, args| {
+            of_cidr(meter, args, |cidr| {
+                Value::opaque(Cidr(prefix(cidr.0, cidr.1), cidr.1))
+            })
+        },
+        ("containsIP", true, 1) => contains_ip,
+        ("containsCIDR", true, 1) => contains_cidr,
+        _ => return None,
+    })
 }
 
-fn read_ip(text: &str) -> std::result::Result<IpAddr, String> {
+/// Size of an address in bytes, as the cost model sees it; `None`: it is of another type.
+pub(super) fn size_of(value: &dyn Opaque) -> Option<usize> {
+    let value: &dyn Any = value.as_any();
+    let address = value.downcast_ref().map(|Ip(address)| address);
+    let address = address.or_else(|| value.downcast_ref().map(|Cidr(address, _)| address));
+    address.map(|address| bits(*address) as usize / 8)
+}
+
+/// The text of an address or a range; `None`: it is of another type.
+pub(super) fn shown(value: &dyn Opaque) -> Option<String> {
+    let value = value.as_any();
+    let ip = value.downcast_ref().map(|Ip(address)| address.to_string());
+    ip.or_else(|| {
+        value
+            .downcast_ref()
+            .map(|Cidr(address, length)| format!("{address}/{length}"))
+    })
+}
+
+/// Applies a function to a text, which it reads this number of times.
+fn parsed(meter: &mut Meter, args: &[Value], times: u64, read: fn(&str) -> Outcome) -> Outcome {
+    let [value @ Value::Text(text)] = args else {
+        return Err(Failure::Overload);
+    };
+    meter.traversal(value.size(), times)?;
+    meter.allocate(text.as_str().len())?;
+    read(text.as_str())
+}
+
+fn of_ip(meter: &mut Meter, args: &[Value], of: fn(IpAddr) -> Value) -> Outcome {
+    meter.charge(1)?;
+    let ip = args.first().and_then(Value::downcast::<Ip>);
+    ip.map(|ip| of(ip.0)).ok_or(Failure::Overload)
+}
+
+fn of_cidr(meter: &mut Meter, args: &[Value], of: fn(&Cidr) -> Value) -> Outcome {
+    meter.charge(1)?;
+    let cidr = args.first().and_then(Value::downcast::<Cidr>);
+    cidr.map(of).ok_or(Failure::Overload)
+}
+
+fn read_ip(text: &str) -> Result<IpAddr, String> {
     let quoted = quote(text);
     let address: IpAddr = text.parse().map_err(|_| {
         format!("IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): unable to parse IP")
@@ -57,7 +116,7 @@ fn read_ip(text: &str) -> std::result::Result<IpAddr, String> {
     Ok(address)
 }
 
-fn read_cidr(text: &str) -> std::result::Result<Cidr, String> {
+fn read_cidr(text: &str) -> Result<Cidr, String> {
     let unreadable = |why: &str| {
         let what = "network address parse error during conversion from string";
         format!("{what}: {what}: netip.ParsePrefix({}): {why}", quote(text))
@@ -80,46 +139,26 @@ fn bits(address: IpAddr) -> u32 {
     }
 }
 
-fn ip(text: &CelString<'_>) -> Result<Ip> {
-    read_ip(text.inner())
-        .map(Ip)
-        .map_err(|error| refused("ip", error))
+fn ip(text: &str) -> Result<Ip, Failure> {
+    read_ip(text).map(Ip).map_err(failed)
 }
 
-fn is_ip(text: &CelString<'_>) -> CelBool {
-    read_ip(text.inner()).is_ok().into()
+fn cidr(text: &str) -> Result<Cidr, Failure> {
+    read_cidr(text).map_err(failed)
 }
 
-fn is_canonical(text: &CelString<'_>) -> Result<CelBool> {
-    let Ip(address) = ip(text)?;
-    Ok((address.to_string() == text.inner()).into())
-}
-
-fn ip_text(of: &Ip) -> CelString<'static> {
-    of.0.to_string().into()
-}
-
-fn family(of: &Ip) -> CelInt {
-    match of.0 {
-        IpAddr::V4(_) => 4.into(),
-        IpAddr::V6(_) => 6.into(),
+fn family(ip: IpAddr) -> i64 {
+    match ip {
+        IpAddr::V4(_) => 4,
+        IpAddr::V6(_) => 6,
     }
 }
 
-fn is_unspecified(of: &Ip) -> CelBool {
-    of.0.is_unspecified().into()
-}
-
-fn is_loopback(of: &Ip) -> CelBool {
-    of.0.is_loopback().into()
-}
-
-fn is_link_local_multicast(of: &Ip) -> CelBool {
-    let is = match of.0 {
+fn is_link_local_multicast(ip: IpAddr) -> bool {
+    match ip {
         IpAddr::V4(v4) => v4.octets()[..3] == [224, 0, 0],
         IpAddr::V6(v6) => v6.segments()[0] & 0xff0f == 0xff02,
-    };
-    is.into()
+    }
 }
 
 fn link_local(address: IpAddr) -> bool {
@@ -129,34 +168,10 @@ fn link_local(address: IpAddr) -> bool {
     }
 }
 
-fn is_link_local_unicast(of: &Ip) -> CelBool {
-    link_local(of.0).into()
-}
-
-fn is_global_unicast(of: &Ip) -> CelBool {
-    let broadcast = matches!(of.0, IpAddr::V4(v4) if v4.is_broadcast());
-    let other = of.0.is_unspecified() || of.0.is_loopback() || of.0.is_multicast() || link_local(of.0);
-    (!broadcast && !other).into()
-}
-
-fn cidr(text: &CelString<'_>) -> Result<Cidr> {
-    read_cidr(text.inner()).map_err(|error| refused("cidr", error))
-}
-
-fn is_cidr(text: &CelString<'_>) -> CelBool {
-    read_cidr(text.inner()).is_ok().into()
-}
-
-fn cidr_text(of: &Cidr) -> CelString<'static> {
-    format!("{}/{}", of.0, of.1).into()
-}
-
-fn address(of: &Cidr) -> Ip {
-    Ip(of.0)
-}
-
-fn prefix_length(of: &Cidr) -> CelInt {
-    i64::from(of.1).into()
+fn is_global_unicast(ip: IpAddr) -> bool {
+    let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    let other = ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || link_local(ip);
+    !broadcast && !other
 }
 
 /// The first `length` bits of an address; the others are zero.
@@ -173,24 +188,42 @@ fn prefix(address: IpAddr, length: u32) -> IpAddr {
     }
 }
 
-fn masked(of: &Cidr) -> Cidr {
-    Cidr(prefix(of.0, of.1), of.1)
+impl Cidr {
+    fn contains(&self, ip: IpAddr) -> bool {
+        let same_family = self.0.is_ipv4() == ip.is_ipv4();
+        same_family && prefix(ip, self.1) == prefix(self.0, self.1)
+    }
 }
 
-fn contains_ip(of: &Cidr, ip: &Ip) -> CelBool {
-    let same_family = of.0.is_ipv4() == ip.0.is_ipv4();
-    (same_family && prefix(ip.0, of.1) == prefix(of.0, of.1)).into()
+/// Charges a comparison with a range, and the reading of what is compared if that is a text.
+fn charged<'a>(meter: &mut Meter, args: &'a [Value], more: u64) -> Result<(&'a Cidr, &'a Value), Failure> {
+    let [range, other] = args else {
+        return Err(Failure::Overload);
+    };
+    let cidr = range.downcast::<Cidr>().ok_or(Failure::Overload)?;
+    let size = range.size();
+    let more = if more > 0 { size.div_ceil(10) + more } else { 0 };
+    meter.charge((2 * size).div_ceil(10) + more)?;
+    if let Value::Text(_) = other {
+        meter.traversal(other.size(), 1)?;
+    }
+    Ok((cidr, other))
 }
 
-fn contains_ip_text(of: &Cidr, text: &CelString<'_>) -> Result<CelBool> {
-    Ok(contains_ip(of, &ip(text)?))
+fn contains_ip(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let (range, other) = charged(meter, args, 0)?;
+    let other = match other {
+        Value::Text(text) => ip(text.as_str())?,
+        other => other.downcast::<Ip>().cloned().ok_or(Failure::Overload)?,
+    };
+    Ok(Value::Bool(range.contains(other.0)))
 }
 
-fn contains_cidr(of: &Cidr, other: &Cidr) -> CelBool {
-    let contained: bool = contains_ip(of, &Ip(other.0)).into();
-    (contained && of.1 <= other.1).into()
-}
-
-fn contains_cidr_text(of: &Cidr, text: &CelString<'_>) -> Result<CelBool> {
-    Ok(contains_cidr(of, &cidr(text)?))
+fn contains_cidr(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let (range, other) = charged(meter, args, 1)?;
+    let other = match other {
+        Value::Text(text) => cidr(text.as_str())?,
+        other => other.downcast::<Cidr>().cloned().ok_or(Failure::Overload)?,
+    };
+    Ok(Value::Bool(range.contains(other.0) && range.1 <= other.1))
 }

@@ -4,16 +4,14 @@
 //!
 //! Source: apiserver `pkg/cel/library/authz.go`.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use cel::common::traits::Indexer;
-use cel::common::types::{CelBool, CelString, Type};
-use cel::common::value::{CowVal, StaticVal, Val};
-use cel::{Env, ExecutionError};
-
-use super::{Declared, opaque, refused};
-use crate::expression::Object;
+use super::{Function, Outcome, failed, opaque};
+use crate::expression::Failure;
+use crate::expression::meter::Meter;
+use crate::expression::value::{Opaque, Value};
 use crate::naming::{label, subdomain};
 use crate::rbac::{self, Attributes};
 
@@ -46,8 +44,8 @@ impl Authorizer {
     }
 
     /// Returns the value for a request of this object.
-    pub(crate) fn for_request(&self, attributes: Attributes) -> Object {
-        Box::new(Self {
+    pub(crate) fn for_request(&self, attributes: Attributes) -> Value {
+        Value::opaque(Self {
             requested: Some(Arc::new(attributes)),
             ..self.clone()
         })
@@ -69,60 +67,29 @@ impl PartialEq for Authorizer {
     }
 }
 
-static AUTHORIZER: Type = Type::new_unspecified_type("kubernetes.authorization.Authorizer");
-
-impl Val for Authorizer {
-    fn get_type(&self) -> &Type {
-        &AUTHORIZER
+impl Opaque for Authorizer {
+    fn type_name(&self) -> &str {
+        "kubernetes.authorization.Authorizer"
     }
 
-    fn cel_type() -> &'static Type {
-        &AUTHORIZER
+    fn equals(&self, other: &dyn Opaque) -> bool {
+        other
+            .as_any()
+            .downcast_ref::<Self>()
+            .is_some_and(|other| self == other)
     }
 
-    fn equals(&self, other: &dyn Val) -> bool {
-        other.downcast_ref::<Self>().is_some_and(|other| self == other)
+    /// `authorizer.requestResource`, which is a separate variable on a real server.
+    fn field(&self, name: &str, _meter: &mut Meter) -> Option<Result<Value, Failure>> {
+        let requested = self.requested.as_ref().filter(|_| name == "requestResource")?;
+        Some(Ok(Value::opaque(Check {
+            authorizer: self.clone(),
+            attributes: (**requested).clone(),
+        })))
     }
 
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Authorizer {}
-
-/// `authorizer.requestResource`, which is a separate variable on a real server.
-impl Indexer for Authorizer {
-    fn get<'b, 'v>(&'b self, index: &dyn Val) -> std::result::Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let field = index.downcast_ref::<CelString>().map(CelString::inner);
-        match (field, &self.requested) {
-            (Some("requestResource"), Some(requested)) => Ok(CowVal::owned(Check {
-                authorizer: self.clone(),
-                attributes: (**requested).clone(),
-            })),
-            (field, _) => Err(ExecutionError::no_such_key(field.unwrap_or_default())),
-        }
-    }
-
-    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> std::result::Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        self.get(index).map(CowVal::into_owned)
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 
@@ -145,155 +112,169 @@ struct GroupCheck {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Decision(rbac::Decision);
 
-opaque!(Check, "kubernetes.authorization.ResourceCheck", RESOURCE_CHECK);
-opaque!(PathCheck, "kubernetes.authorization.PathCheck", PATH_CHECK);
-opaque!(GroupCheck, "kubernetes.authorization.GroupCheck", GROUP_CHECK);
-opaque!(Decision, "kubernetes.authorization.Decision", DECISION);
+opaque!(Check, "kubernetes.authorization.ResourceCheck");
+opaque!(PathCheck, "kubernetes.authorization.PathCheck");
+opaque!(GroupCheck, "kubernetes.authorization.GroupCheck");
+opaque!(Decision, "kubernetes.authorization.Decision");
 
-type Result<T> = std::result::Result<T, ExecutionError>;
+/// Cost of a check: an expression has two (`CallCost`).
+const CHECK_COST: u64 = 350_000;
 
-pub(super) fn declare(env: &mut Env) -> Declared {
-    for declared in [&AUTHORIZER, &RESOURCE_CHECK, &PATH_CHECK, &GROUP_CHECK, &DECISION] {
-        env.add_type(declared.to_owned())?;
-    }
-    cel::add_member_overload!(env, fn path: (Authorizer, CelString) -> Result<PathCheck>)?;
-    cel::add_member_overload!(env, fn group: (Authorizer, CelString) -> GroupCheck)?;
-    cel::add_member_overload!(env, fn service_account: (Authorizer, CelString, CelString) -> Result<Authorizer>)?;
-    cel::add_member_overload!(env, fn resource: (GroupCheck, CelString) -> Result<Check>)?;
-    cel::add_member_overload!(env, fn subresource: (Check, CelString) -> Check)?;
-    cel::add_member_overload!(env, fn namespace: (Check, CelString) -> Check)?;
-    cel::add_member_overload!(env, fn name: (Check, CelString) -> Check)?;
-    cel::add_member_overload!(env, fn selected: (Check, CelString) -> Check, name = "fieldSelector")?;
-    cel::add_member_overload!(env, fn labelled: (Check, CelString) -> Check, name = "labelSelector")?;
-    cel::add_member_overload!(env, fn check: (Check, CelString) -> Decision)?;
-    cel::add_member_overload!(env, fn check_path: (PathCheck, CelString) -> Decision, name = "check")?;
-    cel::add_member_overload!(env, fn allowed: (Decision) -> CelBool)?;
-    cel::add_member_overload!(env, fn errored: (Decision) -> CelBool)?;
-    cel::add_member_overload!(env, fn error_text: (Decision) -> CelString, name = "error")?;
-    cel::add_member_overload!(env, fn reason: (Decision) -> CelString)
+/// Cost of a selector beside that of its text.
+const SELECTOR_COST: u64 = 10;
+
+/// Cost of each requirement of a selector, of which one has at least two characters.
+const REQUIREMENT_COST: u64 = 50;
+
+pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function> {
+    Some(match (name, on_target, args) {
+        ("path", true, 1) => path,
+        ("group", true, 1) => group,
+        ("serviceAccount", true, 2) => service_account,
+        ("resource", true, 1) => resource,
+        ("subresource", true, 1) => |meter, args| {
+            changed(meter, args, |attributes, value| {
+                if let Attributes::Resource { subresource, .. } = attributes {
+                    value.clone_into(subresource);
+                }
+            })
+        },
+        ("namespace", true, 1) => |meter, args| {
+            changed(meter, args, |attributes, value| {
+                if let Attributes::Resource { namespace, .. } = attributes {
+                    value.clone_into(namespace);
+                }
+            })
+        },
+        ("name", true, 1) => |meter, args| {
+            changed(meter, args, |attributes, value| {
+                if let Attributes::Resource { name, .. } = attributes {
+                    value.clone_into(name);
+                }
+            })
+        },
+        ("fieldSelector" | "labelSelector", true, 1) => selected,
+        ("check", true, 1) => check,
+        ("allowed", true, 0) => |meter, args| Ok(Value::Bool(decision(meter, args)?.0.allowed)),
+        // Roles that cannot be resolved are a reason, not an error.
+        ("errored", true, 0) => |meter, args| decision(meter, args).map(|_| Value::Bool(false)),
+        ("error", true, 0) => |meter, args| decision(meter, args).map(|_| Value::text("")),
+        ("reason", true, 0) => |meter, args| Ok(Value::text(decision(meter, args)?.0.reason.as_str())),
+        _ => return None,
+    })
 }
 
-fn path(authorizer: &Authorizer, path: &CelString) -> Result<PathCheck> {
-    if path.inner().trim().is_empty() {
-        return Err(refused("path", "path must not be empty".to_owned()));
+/// The target and a text, after the charge of a builder.
+fn with_text<'a, T: Opaque>(meter: &mut Meter, args: &'a [Value]) -> Result<(&'a T, &'a str), Failure> {
+    meter.charge(1)?;
+    let [target, Value::Text(text)] = args else {
+        return Err(Failure::Overload);
+    };
+    meter.allocate(text.as_str().len())?;
+    let target = target.downcast().ok_or(Failure::Overload)?;
+    Ok((target, text.as_str()))
+}
+
+fn path(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let (authorizer, path) = with_text::<Authorizer>(meter, args)?;
+    if path.trim().is_empty() {
+        return Err(failed("path must not be empty"));
     }
-    Ok(PathCheck(Check {
+    Ok(Value::opaque(PathCheck(Check {
         authorizer: authorizer.clone(),
         attributes: Attributes::Path {
             verb: String::new(),
-            path: path.inner().to_owned(),
+            path: path.to_owned(),
         },
+    })))
+}
+
+fn group(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let (authorizer, group) = with_text::<Authorizer>(meter, args)?;
+    Ok(Value::opaque(GroupCheck {
+        authorizer: authorizer.clone(),
+        group: group.to_owned(),
     }))
 }
 
-fn group(authorizer: &Authorizer, group: &CelString) -> GroupCheck {
-    GroupCheck {
-        authorizer: authorizer.clone(),
-        group: group.inner().to_owned(),
-    }
-}
-
-fn service_account(authorizer: &Authorizer, namespace: &CelString, name: &CelString) -> Result<Authorizer> {
-    let (namespace, name) = (namespace.inner(), name.inner());
+fn service_account(meter: &mut Meter, args: &[Value]) -> Outcome {
+    meter.charge(1)?;
+    let [authorizer, Value::Text(namespace), Value::Text(name)] = args else {
+        return Err(Failure::Overload);
+    };
+    let authorizer = authorizer.downcast::<Authorizer>().ok_or(Failure::Overload)?;
+    let (namespace, name) = (namespace.as_str(), name.as_str());
+    meter.allocate(namespace.len().saturating_add(name.len()).saturating_mul(8))?;
     if !subdomain(name).is_empty() {
-        return Err(refused(
-            "serviceAccount",
-            "Invalid service account name".to_owned(),
-        ));
+        return Err(failed("Invalid service account name"));
     }
     if !label(namespace).is_empty() {
-        return Err(refused(
-            "serviceAccount",
-            "Invalid service account namespace".to_owned(),
-        ));
+        return Err(failed("Invalid service account namespace"));
     }
-    Ok(Authorizer {
+    Ok(Value::opaque(Authorizer {
         name: format!("system:serviceaccount:{namespace}:{name}"),
         groups: vec![
             "system:serviceaccounts".to_owned(),
             format!("system:serviceaccounts:{namespace}"),
         ],
         ..authorizer.clone()
-    })
+    }))
 }
 
-fn resource(group: &GroupCheck, resource: &CelString) -> Result<Check> {
-    if resource.inner().trim().is_empty() {
-        return Err(refused("resource", "resource must not be empty".to_owned()));
+fn resource(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let (group, resource) = with_text::<GroupCheck>(meter, args)?;
+    if resource.trim().is_empty() {
+        return Err(failed("resource must not be empty"));
     }
-    Ok(Check {
+    Ok(Value::opaque(Check {
         authorizer: group.authorizer.clone(),
         attributes: Attributes::Resource {
             verb: String::new(),
             group: group.group.clone(),
-            resource: resource.inner().to_owned(),
+            resource: resource.to_owned(),
             subresource: String::new(),
             name: String::new(),
             namespace: String::new(),
         },
-    })
+    }))
 }
 
-fn subresource(check: &Check, value: &CelString) -> Check {
+fn changed(meter: &mut Meter, args: &[Value], change: fn(&mut Attributes, &str)) -> Outcome {
+    let (check, value) = with_text::<Check>(meter, args)?;
     let mut check = check.clone();
-    if let Attributes::Resource { subresource, .. } = &mut check.attributes {
-        value.inner().clone_into(subresource);
-    }
-    check
-}
-
-fn namespace(check: &Check, value: &CelString) -> Check {
-    let mut check = check.clone();
-    if let Attributes::Resource { namespace, .. } = &mut check.attributes {
-        value.inner().clone_into(namespace);
-    }
-    check
-}
-
-fn name(check: &Check, value: &CelString) -> Check {
-    let mut check = check.clone();
-    if let Attributes::Resource { name, .. } = &mut check.attributes {
-        value.inner().clone_into(name);
-    }
-    check
+    change(&mut check.attributes, value);
+    Ok(Value::opaque(check))
 }
 
 /// Roles know no selectors: they do not change a decision.
-fn selected(check: &Check, _selector: &CelString) -> Check {
-    check.clone()
+fn selected(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let size = args.get(1).map_or(0, Value::size);
+    meter.charge(SELECTOR_COST + size.div_ceil(10) + size.div_ceil(2).saturating_mul(REQUIREMENT_COST))?;
+    match args {
+        [check, Value::Text(_)] if check.downcast::<Check>().is_some() => Ok(check.clone()),
+        _ => Err(Failure::Overload),
+    }
 }
 
-fn labelled(check: &Check, _selector: &CelString) -> Check {
-    check.clone()
-}
-
-fn check(check: &Check, sent: &CelString) -> Decision {
+fn check(meter: &mut Meter, args: &[Value]) -> Outcome {
+    meter.charge(CHECK_COST)?;
+    let [target, Value::Text(sent)] = args else {
+        return Err(Failure::Overload);
+    };
+    let path = target.downcast().map(|PathCheck(check)| check);
+    let check = target.downcast::<Check>().or(path).ok_or(Failure::Overload)?;
     let mut attributes = check.attributes.clone();
-    let (Attributes::Path { verb, .. } | Attributes::Resource { verb, .. }) = &mut attributes;
-    sent.inner().clone_into(verb);
+    match &mut attributes {
+        Attributes::Resource { verb, .. } | Attributes::Path { verb, .. } => sent.as_str().clone_into(verb),
+    }
     let Authorizer {
         decide, name, groups, ..
     } = &check.authorizer;
-    Decision(decide(name, groups, &attributes))
+    Ok(Value::opaque(Decision(decide(name, groups, &attributes))))
 }
 
-fn check_path(path: &PathCheck, verb: &CelString) -> Decision {
-    check(&path.0, verb)
-}
-
-fn allowed(decision: &Decision) -> CelBool {
-    CelBool::from(decision.0.allowed)
-}
-
-/// Roles that cannot be resolved are a reason, not an error.
-fn errored(_decision: &Decision) -> CelBool {
-    CelBool::from(false)
-}
-
-fn error_text(_decision: &Decision) -> CelString<'static> {
-    CelString::from(String::new())
-}
-
-fn reason(decision: &Decision) -> CelString<'static> {
-    CelString::from(decision.0.reason.clone())
+fn decision<'a>(meter: &mut Meter, args: &'a [Value]) -> Result<&'a Decision, Failure> {
+    meter.charge(1)?;
+    let decision = args.first().and_then(Value::downcast);
+    decision.ok_or(Failure::Overload)
 }

@@ -3,89 +3,105 @@
 //! Source: apiserver `pkg/cel/library/format.go`.
 
 use apimachinery::Version;
-use cel::common::types::{CelList, CelOptional, CelString};
-use cel::common::value::{CowVal, Val};
-use cel::{Env, ExecutionError};
 
-use super::{Declared, Result_, opaque, url};
+use super::{Function, Outcome, opaque, url};
 use crate::crd::formats;
+use crate::expression::Failure;
+use crate::expression::meter::Meter;
+use crate::expression::value::Value;
 use crate::{naming, validation};
 
 /// A format, by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Format(&'static str);
 
-opaque!(Format, "kubernetes.NamedFormat", FORMAT);
+opaque!(Format, "kubernetes.NamedFormat");
 
-/// All of them.
-const NAMES: [&str; 13] = [
-    "dns1123Label",
-    "dns1123Subdomain",
-    "dns1035Label",
-    "qualifiedName",
-    "dns1123LabelPrefix",
-    "dns1123SubdomainPrefix",
-    "dns1035LabelPrefix",
-    "labelValue",
-    "uri",
-    "uuid",
-    "byte",
-    "date",
-    "datetime",
+/// All of them, and the size of the pattern that a server charges.
+const FORMATS: [(&str, u64); 13] = [
+    ("dns1123Label", 30),
+    ("dns1123Subdomain", 60),
+    ("dns1035Label", 30),
+    ("qualifiedName", 60),
+    ("dns1123LabelPrefix", 30),
+    ("dns1123SubdomainPrefix", 60),
+    ("dns1035LabelPrefix", 30),
+    ("labelValue", 40),
+    ("uri", 1103),
+    ("uuid", 70),
+    ("byte", 84),
+    ("date", 71),
+    ("datetime", 71),
 ];
 
-/// The functions of a format without arguments, one for each name: the interpreter takes no closures.
-const CONSTANTS: [cel::common::functions::Function; NAMES.len()] = [
-    constant::<0>,
-    constant::<1>,
-    constant::<2>,
-    constant::<3>,
-    constant::<4>,
-    constant::<5>,
-    constant::<6>,
-    constant::<7>,
-    constant::<8>,
-    constant::<9>,
-    constant::<10>,
-    constant::<11>,
-    constant::<12>,
-];
-
-pub(super) fn declare(env: &mut Env) -> Declared {
-    env.add_type(FORMAT.to_owned())?;
-    for (name, function) in NAMES.iter().zip(CONSTANTS) {
-        let name = format!("format.{name}");
-        env.add_overload(&name, &format!("{name}()"), vec![], function)?;
+pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function> {
+    /// The functions without arguments, one for each format: a function has no state.
+    const CONSTANTS: [Function; FORMATS.len()] = [
+        constant::<0>,
+        constant::<1>,
+        constant::<2>,
+        constant::<3>,
+        constant::<4>,
+        constant::<5>,
+        constant::<6>,
+        constant::<7>,
+        constant::<8>,
+        constant::<9>,
+        constant::<10>,
+        constant::<11>,
+        constant::<12>,
+    ];
+    match (name, on_target, args) {
+        ("format.named", false, 1) => Some(named),
+        ("validate", true, 1) => Some(validate),
+        (name, false, 0) => {
+            let name = name.strip_prefix("format.")?;
+            let nth = FORMATS.iter().position(|(known, _)| *known == name)?;
+            Some(CONSTANTS[nth])
+        }
+        (_, _, _) => None,
     }
-    cel::add_overload!(env, fn named: (CelString) -> CelOptional, name = "format.named")?;
-    cel::add_member_overload!(env, fn validate: (Format, CelString) -> CelOptional)
 }
 
 /// Is this a function of formats?
 pub(in crate::expression) fn is_format(function: &str) -> bool {
     let name = function.strip_prefix("format.");
-    name.is_some_and(|name| NAMES.contains(&name))
+    name.is_some_and(|name| FORMATS.iter().any(|(known, _)| *known == name))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the signature of functions")]
-fn constant<'b, 'v, const NTH: usize>(_none: Vec<CowVal<'b, 'v>>) -> Result_<'b, 'v> {
-    Ok::<_, ExecutionError>(CowVal::owned(Format(NAMES[NTH])))
+fn constant<const NTH: usize>(meter: &mut Meter, _args: &[Value]) -> Outcome {
+    meter.charge(1)?;
+    Ok(Value::opaque(Format(FORMATS[NTH].0)))
 }
 
-fn named(name: &CelString<'_>) -> CelOptional<'static> {
-    let known = NAMES.iter().find(|known| **known == name.inner());
-    known.map_or_else(CelOptional::none, |name| CelOptional::of(Box::new(Format(name))))
+fn named(meter: &mut Meter, args: &[Value]) -> Outcome {
+    meter.charge(1)?;
+    let [Value::Text(name)] = args else {
+        return Err(Failure::Overload);
+    };
+    let known = FORMATS.iter().find(|(known, _)| *known == name.as_str());
+    Ok(Value::optional(
+        known.map(|(name, _)| Value::opaque(Format(name))),
+    ))
 }
 
-fn validate(format: &Format, text: &CelString<'_>) -> CelOptional<'static> {
-    let errors = errors(format.0, text.inner());
+fn validate(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let [format, value @ Value::Text(text)] = args else {
+        return Err(Failure::Overload);
+    };
+    let Format(name) = format.downcast().ok_or(Failure::Overload)?;
+    let size = FORMATS
+        .iter()
+        .find(|(known, _)| known == name)
+        .map_or(0, |(_, size)| *size);
+    meter.charge((value.size() + 1).div_ceil(10).saturating_mul(size.div_ceil(4)))?;
+    meter.allocate(text.as_str().len().saturating_mul(8))?;
+    let errors = errors(name, text.as_str());
     if errors.is_empty() {
-        return CelOptional::none();
+        return Ok(Value::Optional(None));
     }
-    let errors = errors
-        .into_iter()
-        .map(|error| Box::new(CelString::from(error)) as Box<dyn Val>);
-    CelOptional::of(Box::new(CelList::from(errors.collect::<Vec<_>>())))
+    let errors = errors.into_iter().map(Value::text);
+    Ok(Value::optional(Some(Value::list(errors.collect()))))
 }
 
 fn errors(format: &str, text: &str) -> Vec<String> {

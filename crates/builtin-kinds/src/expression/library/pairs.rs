@@ -1,31 +1,16 @@
 //! Comprehensions of two variables: `list.all(index, value, …)`, `map.exists(key, value, …)`, `list.transformList(i, v, …)`.
 //!
-//! The interpreter has those of one variable. A macro of two iterates over pairs, and binds each of its variables to a part of
-//! the pair.
-//!
 //! Source: cel-go `ext/comprehensions.go`.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
-use cel::Env;
-use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, ListExpr, LiteralValue, operators};
-use cel::common::types::{CelBool, CelInt, CelList, CelMap, CelMapKey, DYN_TYPE};
-use cel::common::value::{CowVal, Val};
+use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, ListExpr, LiteralValue, MapExpr, operators};
+use cel::common::types::{CelBool, CelInt};
 use cel::parser::{Expression as Tree, Macro, MacroExprHelper, ParseError};
+use cel::{DeclarationError, Env};
 
-use super::{Declared, Result_, iterable, mismatch, refused};
+/// The function that inserts entries into a map: a key and a value, or a map.
+pub(in crate::expression) const INSERT: &str = "cel.@mapInsert";
 
-/// The function that makes pairs of a list or a map.
-pub(in crate::expression) const PAIRS: &str = "@pairs";
-
-/// The function that makes a map of entries: pairs of key and value, or maps.
-pub(in crate::expression) const MAPPED: &str = "@mapped";
-
-/// The variable that is a pair.
-const PAIR: &str = "@pair";
-
-/// The variable that the macros of the interpreter have for their result.
+/// The variable that the macros of the parser have for their result.
 const RESULT: &str = "@result";
 
 /// What a macro comes to.
@@ -41,9 +26,11 @@ enum Sort {
     MapEntry,
 }
 
-pub(super) fn declare(env: &mut Env) -> Declared {
-    env.add_overload(PAIRS, "@pairs(dyn)", vec![DYN_TYPE], pairs)?;
-    env.add_overload(MAPPED, "@mapped(dyn)", vec![DYN_TYPE], mapped)?;
+/// Declares the macros.
+///
+/// # Errors
+/// One of them is declared already.
+pub(in crate::expression) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let macros = [
         ("all", 3, Sort::All),
         ("exists", 3, Sort::Exists),
@@ -68,70 +55,6 @@ pub(super) fn declare(env: &mut Env) -> Declared {
     Ok(())
 }
 
-/// The entries of a map, or the elements of a list with their positions.
-fn pairs<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result_<'b, 'v> {
-    let range = args.first().ok_or_else(|| mismatch("all"))?;
-    let mut items = iterable(range.as_ref())?.iter();
-    // A list has elements by their positions too, but iterates over the elements.
-    let entries = range
-        .as_container()
-        .filter(|_| range.downcast_ref::<CelList>().is_none());
-    let mut made: Vec<Box<dyn Val + 'v>> = Vec::new();
-    let mut at = 0_i64;
-    while let Some(item) = items.next() {
-        let (key, value): (Box<dyn Val + 'v>, Box<dyn Val + 'v>) = match entries {
-            None => (Box::new(CelInt::from(at)), item.clone_as_boxed()),
-            Some(_) => {
-                let indexer = range.as_indexer().ok_or_else(|| mismatch("all"))?;
-                (item.clone_as_boxed(), indexer.get(item)?.into_owned())
-            }
-        };
-        at += 1;
-        made.push(Box::new(CelList::from(vec![key, value])));
-    }
-    Ok(CowVal::owned(CelList::from(made)))
-}
-
-/// A map of entries, each of which is a pair or a map.
-fn mapped<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result_<'b, 'v> {
-    let entries = args.first().ok_or_else(|| mismatch("transformMap"))?;
-    let mut entries = iterable(entries.as_ref())?.iter();
-    let mut made: HashMap<CelMapKey<'v>, Box<dyn Val + 'v>> = HashMap::new();
-    let mut add =
-        |key: Box<dyn Val + 'v>, value: Box<dyn Val + 'v>| match made.entry(CelMapKey::try_from(key)?) {
-            Entry::Vacant(place) => {
-                place.insert(value);
-                Ok(())
-            }
-            Entry::Occupied(place) => {
-                let key = match place.key() {
-                    CelMapKey::String(key) => key.inner().to_owned(),
-                    CelMapKey::Int(key) => key.inner().to_string(),
-                    CelMapKey::UInt(key) => key.inner().to_string(),
-                    CelMapKey::Bool(key) => key.inner().to_string(),
-                };
-                Err(refused(
-                    "transformMap",
-                    format!("insert failed: key {key} already exists"),
-                ))
-            }
-        };
-    while let Some(entry) = entries.next() {
-        let indexer = entry.as_indexer().ok_or_else(|| mismatch("transformMap"))?;
-        if entry.downcast_ref::<CelList>().is_some() {
-            let part = |at: i64| indexer.get(&CelInt::from(at)).map(CowVal::into_owned);
-            add(part(0)?, part(1)?)?;
-            continue;
-        }
-        let mut keys = iterable(entry)?.iter();
-        while let Some(key) = keys.next() {
-            let value = indexer.get(key)?.into_owned();
-            add(key.clone_as_boxed(), value)?;
-        }
-    }
-    Ok(CowVal::owned(CelMap::from(made)))
-}
-
 fn expanded(
     helper: &mut MacroExprHelper<'_>,
     target: Tree,
@@ -150,16 +73,9 @@ fn expanded(
         }
     };
     let names = [name(helper)?, name(helper)?];
-    let mut rest: Vec<Tree> = args.collect();
-    if matches!(sort, Sort::Map)
-        && let Some(value) = rest.pop()
-    {
-        let key = ident(helper, &names[0]);
-        rest.push(list(helper, vec![key, value]));
-    }
-    let bound: Vec<Tree> = rest.into_iter().map(|body| bind(helper, &names, body)).collect();
-    let mut bound = bound.into_iter();
-    let (first, second) = (bound.next(), bound.next());
+    let rest: Vec<Tree> = args.collect();
+    let mut bodies = rest.into_iter();
+    let (first, second) = (bodies.next(), bodies.next());
     let first = first.unwrap_or_default();
     let accumulator = ident(helper, RESULT);
     let again = ident(helper, RESULT);
@@ -182,68 +98,54 @@ fn expanded(
             (number(helper, 0), literal(helper, true), step)
         }
         Sort::List | Sort::Map | Sort::MapEntry => {
-            let (condition, item) = match second {
-                Some(item) => (Some(first), item),
+            let (condition, body) = match second {
+                Some(body) => (Some(first), body),
                 None => (None, first),
             };
-            let item = list(helper, vec![item]);
-            let added = call(helper, operators::ADD, vec![accumulator, item]);
+            let (init, added) = match sort {
+                Sort::Map => {
+                    let key = ident(helper, &names[0]);
+                    (map(helper), call(helper, INSERT, vec![accumulator, key, body]))
+                }
+                Sort::MapEntry => (map(helper), call(helper, INSERT, vec![accumulator, body])),
+                Sort::All | Sort::Exists | Sort::ExistsOne | Sort::List => {
+                    let item = list(helper, vec![body]);
+                    (
+                        list(helper, Vec::new()),
+                        call(helper, operators::ADD, vec![accumulator, item]),
+                    )
+                }
+            };
             let step = match condition {
                 None => added,
                 Some(condition) => call(helper, operators::CONDITIONAL, vec![condition, added, again]),
             };
-            (list(helper, Vec::new()), literal(helper, true), step)
+            (init, literal(helper, true), step)
         }
     };
     let result = ident(helper, RESULT);
     let result = match sort {
-        Sort::All | Sort::Exists | Sort::List => result,
         Sort::ExistsOne => {
             let one = number(helper, 1);
             call(helper, operators::EQUALS, vec![result, one])
         }
-        Sort::Map | Sort::MapEntry => call(helper, MAPPED, vec![result]),
+        Sort::All | Sort::Exists | Sort::List | Sort::Map | Sort::MapEntry => result,
     };
-    let range = call(helper, PAIRS, vec![target]);
-    Ok(comprehension(
-        helper,
-        (PAIR, range),
-        (RESULT, init),
-        (going_on, step),
+    let [iter_var, second_var] = names;
+    Ok(helper.next_expr(Expr::Comprehension(Box::new(ComprehensionExpr {
+        iter_range: target,
+        iter_var,
+        iter_var2: Some(second_var),
+        accu_var: RESULT.to_owned(),
+        accu_init: init,
+        loop_cond: going_on,
+        loop_step: step,
         result,
-    ))
+    }))))
 }
 
-/// `body` with the names as the parts of the pair.
-fn bind(helper: &mut MacroExprHelper<'_>, names: &[String; 2], body: Tree) -> Tree {
-    let mut bound = body;
-    for (nth, name) in (0_i64..).zip(names) {
-        let (pair, at) = (ident(helper, PAIR), number(helper, nth));
-        let part = call(helper, operators::INDEX, vec![pair, at]);
-        let (nothing, never) = (list(helper, Vec::new()), literal(helper, false));
-        let same = ident(helper, name);
-        bound = comprehension(helper, ("#unused", nothing), (name, part), (never, same), bound);
-    }
-    bound
-}
-
-fn comprehension(
-    helper: &mut MacroExprHelper<'_>,
-    (iter_var, iter_range): (&str, Tree),
-    (accu_var, accu_init): (&str, Tree),
-    (loop_cond, loop_step): (Tree, Tree),
-    result: Tree,
-) -> Tree {
-    helper.next_expr(Expr::Comprehension(Box::new(ComprehensionExpr {
-        iter_range,
-        iter_var: iter_var.to_owned(),
-        iter_var2: None,
-        accu_var: accu_var.to_owned(),
-        accu_init,
-        loop_cond,
-        loop_step,
-        result,
-    })))
+fn map(helper: &mut MacroExprHelper<'_>) -> Tree {
+    helper.next_expr(Expr::Map(MapExpr::default()))
 }
 
 fn ident(helper: &mut MacroExprHelper<'_>, name: &str) -> Tree {

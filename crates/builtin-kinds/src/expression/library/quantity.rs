@@ -1,9 +1,9 @@
 //! Quantities: `quantity('1Gi').isGreaterThan(quantity('1G'))`.
 
-use cel::Env;
-use cel::common::types::{CelBool, CelDouble, CelInt, CelString};
-
-use super::{Declared, double, opaque, refused};
+use super::{Function, Outcome, failed, opaque, semver};
+use crate::expression::Failure;
+use crate::expression::meter::Meter;
+use crate::expression::value::Value;
 use crate::types::quantities::{amount, is_quantity};
 
 /// Billionths of one.
@@ -13,89 +13,91 @@ const UNIT: i128 = 1_000_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Quantity(i128);
 
-opaque!(Quantity, "kubernetes.Quantity", QUANTITY);
+opaque!(Quantity, "kubernetes.Quantity");
 
-type Result<T> = std::result::Result<T, cel::ExecutionError>;
-
-pub(super) fn declare(env: &mut Env) -> Declared {
-    env.add_type(QUANTITY.to_owned())?;
-    cel::add_overload!(env, fn quantity: (CelString) -> Result<Quantity>)?;
-    cel::add_overload!(env, fn readable: (CelString) -> CelBool, name = "isQuantity")?;
-    cel::add_member_overload!(env, fn sign: (Quantity) -> CelInt)?;
-    cel::add_member_overload!(env, fn is_integer: (Quantity) -> CelBool)?;
-    cel::add_member_overload!(env, fn as_integer: (Quantity) -> Result<CelInt>)?;
-    cel::add_member_overload!(env, fn as_approximate_float: (Quantity) -> CelDouble)?;
-    cel::add_member_overload!(env, fn add: (Quantity, Quantity) -> Quantity)?;
-    cel::add_member_overload!(env, fn add_int: (Quantity, CelInt) -> Quantity, name = "add")?;
-    cel::add_member_overload!(env, fn sub: (Quantity, Quantity) -> Quantity)?;
-    cel::add_member_overload!(env, fn sub_int: (Quantity, CelInt) -> Quantity, name = "sub")?;
-    cel::add_member_overload!(env, fn is_greater_than: (Quantity, Quantity) -> CelBool)?;
-    cel::add_member_overload!(env, fn is_less_than: (Quantity, Quantity) -> CelBool)?;
-    cel::add_member_overload!(env, fn compare_to: (Quantity, Quantity) -> CelInt)
+pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function> {
+    Some(match (name, on_target, args) {
+        ("quantity", false, 1) => quantity,
+        ("isQuantity", false, 1) => readable,
+        ("sign", true, 0) => |meter, args| Ok(Value::Int(sign(own(meter, args)?))),
+        ("isInteger", true, 0) => |meter, args| Ok(Value::Bool(integer(own(meter, args)?).is_some())),
+        ("asInteger", true, 0) => |meter, args| {
+            let integer = integer(own(meter, args)?);
+            integer
+                .map(Value::Int)
+                .ok_or_else(|| failed("cannot convert value to integer"))
+        },
+        ("asApproximateFloat", true, 0) => |meter, args| Ok(Value::Double(float(own(meter, args)?))),
+        ("add", true, 1) => |meter, args| combined(meter, args, i128::saturating_add),
+        ("sub", true, 1) => |meter, args| combined(meter, args, i128::saturating_sub),
+        ("isGreaterThan", true, 1) => |meter, args| Ok(Value::Bool(ordering(meter, args)?.is_gt())),
+        ("isLessThan", true, 1) => |meter, args| Ok(Value::Bool(ordering(meter, args)?.is_lt())),
+        ("compareTo", true, 1) => |meter, args| Ok(Value::Int(ordering(meter, args)? as i64)),
+        _ => return None,
+    })
 }
 
-fn quantity(text: &CelString<'_>) -> Result<Quantity> {
-    match is_quantity(text.inner()) {
-        true => Ok(Quantity(amount(text.inner()))),
-        false => Err(refused(
-            "quantity",
+fn text<'a>(meter: &mut Meter, args: &'a [Value]) -> Result<&'a str, Failure> {
+    let [value @ Value::Text(text)] = args else {
+        return Err(Failure::Overload);
+    };
+    meter.traversal(value.size(), 1)?;
+    meter.allocate(text.as_str().len())?;
+    Ok(text.as_str())
+}
+
+fn quantity(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let text = text(meter, args)?;
+    match is_quantity(text) {
+        true => Ok(Value::opaque(Quantity(amount(text)))),
+        false => Err(failed(
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         )),
     }
 }
 
-fn readable(text: &CelString<'_>) -> CelBool {
-    is_quantity(text.inner()).into()
+fn readable(meter: &mut Meter, args: &[Value]) -> Outcome {
+    Ok(Value::Bool(is_quantity(text(meter, args)?)))
 }
 
-fn sign(of: &Quantity) -> CelInt {
-    i64::try_from(of.0.signum()).unwrap_or_default().into()
+/// The amount of the target.
+fn own(meter: &mut Meter, args: &[Value]) -> Result<i128, Failure> {
+    meter.charge(1)?;
+    let quantity = args.first().and_then(Value::downcast::<Quantity>);
+    quantity.map(|quantity| quantity.0).ok_or(Failure::Overload)
 }
 
-fn is_integer(of: &Quantity) -> CelBool {
-    (of.0 % UNIT == 0 && i64::try_from(of.0 / UNIT).is_ok()).into()
+fn sign(amount: i128) -> i64 {
+    i64::try_from(amount.signum()).unwrap_or_default()
 }
 
-fn as_integer(of: &Quantity) -> Result<CelInt> {
-    let whole = i64::try_from(of.0 / UNIT).ok().filter(|_| of.0 % UNIT == 0);
-    whole
-        .map(CelInt::from)
-        .ok_or_else(|| refused("asInteger", "cannot convert value to integer"))
+fn integer(amount: i128) -> Option<i64> {
+    i64::try_from(amount / UNIT).ok().filter(|_| amount % UNIT == 0)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "it is approximate")]
-fn as_approximate_float(of: &Quantity) -> CelDouble {
-    double(of.0 as f64 / UNIT as f64)
+fn float(amount: i128) -> f64 {
+    amount as f64 / UNIT as f64
 }
 
-fn add(one: &Quantity, other: &Quantity) -> Quantity {
-    Quantity(one.0.saturating_add(other.0))
+fn combined(meter: &mut Meter, args: &[Value], combine: fn(i128, i128) -> i128) -> Outcome {
+    let own = own(meter, args)?;
+    let other = match args.get(1) {
+        Some(Value::Int(number)) => i128::from(*number).saturating_mul(UNIT),
+        Some(other) => other.downcast::<Quantity>().ok_or(Failure::Overload)?.0,
+        None => return Err(Failure::Overload),
+    };
+    Ok(Value::opaque(Quantity(combine(own, other))))
 }
 
-fn add_int(one: &Quantity, other: &CelInt) -> Quantity {
-    add(one, &whole(other))
-}
-
-fn sub(one: &Quantity, other: &Quantity) -> Quantity {
-    Quantity(one.0.saturating_sub(other.0))
-}
-
-fn sub_int(one: &Quantity, other: &CelInt) -> Quantity {
-    sub(one, &whole(other))
-}
-
-fn whole(number: &CelInt) -> Quantity {
-    Quantity(i128::from(*number.inner()).saturating_mul(UNIT))
-}
-
-fn is_greater_than(one: &Quantity, other: &Quantity) -> CelBool {
-    (one.0 > other.0).into()
-}
-
-fn is_less_than(one: &Quantity, other: &Quantity) -> CelBool {
-    (one.0 < other.0).into()
-}
-
-fn compare_to(one: &Quantity, other: &Quantity) -> CelInt {
-    (one.0.cmp(&other.0) as i64).into()
+/// Order of two quantities, or of two versions.
+fn ordering(meter: &mut Meter, args: &[Value]) -> Result<std::cmp::Ordering, Failure> {
+    meter.charge(1)?;
+    let [one, other] = args else {
+        return Err(Failure::Overload);
+    };
+    match (one.downcast::<Quantity>(), other.downcast::<Quantity>()) {
+        (Some(one), Some(other)) => Ok(one.0.cmp(&other.0)),
+        (_, _) => semver::ordering(meter, one, other),
+    }
 }

@@ -5,10 +5,11 @@
 use std::cmp::Ordering;
 
 use apimachinery::go_text::quote;
-use cel::Env;
-use cel::common::types::{CelBool, CelInt, CelString};
 
-use super::{Declared, opaque, refused};
+use super::{Function, Outcome, failed, opaque};
+use crate::expression::Failure;
+use crate::expression::meter::Meter;
+use crate::expression::value::Value;
 
 /// A version; builds do not count when two are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,22 +26,50 @@ enum Identifier {
     Text(String),
 }
 
-opaque!(Semver, "kubernetes.Semver", SEMVER);
+opaque!(Semver, "kubernetes.Semver");
 
-type Result<T> = std::result::Result<T, cel::ExecutionError>;
+pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function> {
+    Some(match (name, on_target, args) {
+        ("semver", false, 1 | 2) => |meter, args| parsed(meter, args)?.map(Value::opaque).map_err(failed),
+        ("isSemver", false, 1 | 2) => |meter, args| Ok(Value::Bool(parsed(meter, args)?.is_ok())),
+        ("major", true, 0) => |meter, args| number_of(meter, args, 0),
+        ("minor", true, 0) => |meter, args| number_of(meter, args, 1),
+        ("patch", true, 0) => |meter, args| number_of(meter, args, 2),
+        _ => return None,
+    })
+}
 
-pub(super) fn declare(env: &mut Env) -> Declared {
-    env.add_type(SEMVER.to_owned())?;
-    cel::add_overload!(env, fn semver: (CelString) -> Result<Semver>)?;
-    cel::add_overload!(env, fn semver_normalized: (CelString, CelBool) -> Result<Semver>, name = "semver")?;
-    cel::add_overload!(env, fn is_semver: (CelString) -> CelBool)?;
-    cel::add_overload!(env, fn is_semver_normalized: (CelString, CelBool) -> CelBool, name = "isSemver")?;
-    cel::add_member_overload!(env, fn major: (Semver) -> CelInt)?;
-    cel::add_member_overload!(env, fn minor: (Semver) -> CelInt)?;
-    cel::add_member_overload!(env, fn patch: (Semver) -> CelInt)?;
-    cel::add_member_overload!(env, fn is_greater_than: (Semver, Semver) -> CelBool)?;
-    cel::add_member_overload!(env, fn is_less_than: (Semver, Semver) -> CelBool)?;
-    cel::add_member_overload!(env, fn compare_to: (Semver, Semver) -> CelInt)
+/// Reads a version, normalized if the second argument is true.
+fn parsed(meter: &mut Meter, args: &[Value]) -> Result<Result<Semver, String>, Failure> {
+    let (text, normalize) = match args {
+        [Value::Text(text)] => (text, false),
+        [Value::Text(text), Value::Bool(normalize)] => (text, *normalize),
+        _ => return Err(Failure::Overload),
+    };
+    meter.traversal(args[0].size(), 1)?;
+    meter.allocate(text.as_str().len().saturating_mul(4))?;
+    Ok(match normalize {
+        true => normalized(text.as_str()),
+        false => read(text.as_str()),
+    })
+}
+
+fn number_of(meter: &mut Meter, args: &[Value], nth: usize) -> Outcome {
+    meter.charge(1)?;
+    let version = args.first().and_then(Value::downcast::<Semver>);
+    let number = version.ok_or(Failure::Overload)?.numbers[nth];
+    Ok(Value::Int(i64::try_from(number).unwrap_or(i64::MAX)))
+}
+
+/// Order of two versions.
+pub(super) fn ordering(meter: &mut Meter, one: &Value, other: &Value) -> Result<Ordering, Failure> {
+    match (one.downcast::<Semver>(), other.downcast::<Semver>()) {
+        (Some(one), Some(other)) => {
+            meter.elements(one.before.len().min(other.before.len()))?;
+            Ok(one.order(other))
+        }
+        (_, _) => Err(Failure::Overload),
+    }
 }
 
 impl Semver {
@@ -54,7 +83,7 @@ impl Semver {
     }
 }
 
-fn read(text: &str) -> std::result::Result<Semver, String> {
+fn read(text: &str) -> Result<Semver, String> {
     if text.is_empty() {
         return Err("Version string empty".to_owned());
     }
@@ -73,7 +102,7 @@ fn read(text: &str) -> std::result::Result<Semver, String> {
     };
     let patch = number("Patch", patch)?;
     let before = before.into_iter().flat_map(|before| before.split('.'));
-    let before = before.map(identifier).collect::<std::result::Result<_, _>>()?;
+    let before = before.map(identifier).collect::<Result<_, _>>()?;
     for part in build.into_iter().flat_map(|build| build.split('.')) {
         if part.is_empty() {
             return Err("Build meta data is empty".to_owned());
@@ -91,7 +120,7 @@ fn read(text: &str) -> std::result::Result<Semver, String> {
     })
 }
 
-fn number(what: &str, text: &str) -> std::result::Result<u64, String> {
+fn number(what: &str, text: &str) -> Result<u64, String> {
     let shown = quote(text);
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         let what = what.to_ascii_lowercase();
@@ -109,7 +138,7 @@ fn number(what: &str, text: &str) -> std::result::Result<u64, String> {
         .map_err(|_| format!("strconv.ParseUint: parsing {shown}: {why}"))
 }
 
-fn identifier(text: &str) -> std::result::Result<Identifier, String> {
+fn identifier(text: &str) -> Result<Identifier, String> {
     if text.is_empty() {
         return Err("Prerelease is empty".to_owned());
     }
@@ -135,7 +164,7 @@ fn is_alphanumeric(text: &str) -> bool {
 }
 
 /// Without the `v` before it and zeros before its numbers; parts that are not there are zero.
-fn normalized(text: &str) -> std::result::Result<Semver, String> {
+fn normalized(text: &str) -> Result<Semver, String> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let mut parts: Vec<String> = text.splitn(3, '.').map(without_zeros).collect();
     if parts.len() < 3 {
@@ -156,51 +185,4 @@ fn without_zeros(part: &str) -> String {
         true => rest.to_owned(),
         false => format!("0{rest}"),
     }
-}
-
-fn semver(text: &CelString<'_>) -> Result<Semver> {
-    read(text.inner()).map_err(|why| refused("semver", why))
-}
-
-fn semver_normalized(text: &CelString<'_>, normalize: &CelBool) -> Result<Semver> {
-    match normalize.inner() {
-        true => normalized(text.inner()).map_err(|why| refused("semver", why)),
-        false => semver(text),
-    }
-}
-
-fn is_semver(text: &CelString<'_>) -> CelBool {
-    read(text.inner()).is_ok().into()
-}
-
-fn is_semver_normalized(text: &CelString<'_>, normalize: &CelBool) -> CelBool {
-    semver_normalized(text, normalize).is_ok().into()
-}
-
-fn at(of: &Semver, nth: usize) -> CelInt {
-    i64::try_from(of.numbers[nth]).unwrap_or(i64::MAX).into()
-}
-
-fn major(of: &Semver) -> CelInt {
-    at(of, 0)
-}
-
-fn minor(of: &Semver) -> CelInt {
-    at(of, 1)
-}
-
-fn patch(of: &Semver) -> CelInt {
-    at(of, 2)
-}
-
-fn is_greater_than(one: &Semver, other: &Semver) -> CelBool {
-    one.order(other).is_gt().into()
-}
-
-fn is_less_than(one: &Semver, other: &Semver) -> CelBool {
-    one.order(other).is_lt().into()
-}
-
-fn compare_to(one: &Semver, other: &Semver) -> CelInt {
-    (one.order(other) as i64).into()
 }

@@ -2,12 +2,12 @@
 //!
 //! As Go's `url.ParseRequestURI` reads them: absolute, or a path from the root.
 
-use cel::Env;
-use cel::common::types::{CelBool, CelList, CelString};
-use cel::common::value::Val;
+use std::collections::BTreeMap;
 
-use super::{Declared, opaque, refused};
-use crate::expression::Fields;
+use super::{Function, Outcome, failed, opaque};
+use crate::expression::Failure;
+use crate::expression::meter::Meter;
+use crate::expression::value::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Url {
@@ -18,20 +18,20 @@ pub(super) struct Url {
     query: String,
 }
 
-opaque!(Url, "kubernetes.URL", URL);
+opaque!(Url, "kubernetes.URL");
 
-type Result<T> = std::result::Result<T, cel::ExecutionError>;
-
-pub(super) fn declare(env: &mut Env) -> Declared {
-    env.add_type(URL.to_owned())?;
-    cel::add_overload!(env, fn url: (CelString) -> Result<Url>)?;
-    cel::add_overload!(env, fn is_url: (CelString) -> CelBool, name = "isURL")?;
-    cel::add_member_overload!(env, fn get_scheme: (Url) -> CelString)?;
-    cel::add_member_overload!(env, fn get_host: (Url) -> CelString)?;
-    cel::add_member_overload!(env, fn get_hostname: (Url) -> CelString)?;
-    cel::add_member_overload!(env, fn get_port: (Url) -> CelString)?;
-    cel::add_member_overload!(env, fn get_escaped_path: (Url) -> CelString)?;
-    cel::add_member_overload!(env, fn get_query: (Url) -> Fields)
+pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function> {
+    Some(match (name, on_target, args) {
+        ("url", false, 1) => url,
+        ("isURL", false, 1) => is_url,
+        ("getScheme", true, 0) => |meter, args| part(meter, args, |url| url.scheme.clone()),
+        ("getHost", true, 0) => |meter, args| part(meter, args, |url| url.host.clone()),
+        ("getHostname", true, 0) => |meter, args| part(meter, args, |url| port_of(&url.host).0.to_owned()),
+        ("getPort", true, 0) => |meter, args| part(meter, args, |url| port_of(&url.host).1.to_owned()),
+        ("getEscapedPath", true, 0) => |meter, args| part(meter, args, |url| url.path.clone()),
+        ("getQuery", true, 0) => query,
+        _ => return None,
+    })
 }
 
 pub(super) fn read(text: &str) -> Option<Url> {
@@ -91,48 +91,53 @@ fn port_of(host: &str) -> (&str, &str) {
     host.rsplit_once(':').unwrap_or((host, ""))
 }
 
-fn url(text: &CelString<'_>) -> Result<Url> {
-    read(text.inner()).ok_or_else(|| {
-        let message = format!(
+fn url(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let [value @ Value::Text(text)] = args else {
+        return Err(Failure::Overload);
+    };
+    meter.traversal(value.size(), 1)?;
+    meter.allocate(text.as_str().len().saturating_mul(2))?;
+    let url = read(text.as_str()).map(Value::opaque);
+    url.ok_or_else(|| {
+        failed(format!(
             "URL parse error during conversion from string: parse {:?}: invalid URI for request",
-            text.inner()
-        );
-        refused("url", message)
+            text.as_str()
+        ))
     })
 }
 
-fn is_url(text: &CelString<'_>) -> CelBool {
-    read(text.inner()).is_some().into()
+fn is_url(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let [Value::Text(text)] = args else {
+        return Err(Failure::Overload);
+    };
+    meter.charge(1)?;
+    meter.allocate(text.as_str().len().saturating_mul(2))?;
+    Ok(Value::Bool(read(text.as_str()).is_some()))
 }
 
-fn get_scheme(of: &Url) -> CelString<'static> {
-    of.scheme.clone().into()
+/// The URL that is the target, and the charge of one of its parts.
+fn own<'a>(meter: &mut Meter, args: &'a [Value]) -> Result<&'a Url, Failure> {
+    meter.charge(1)?;
+    let url = args
+        .first()
+        .and_then(Value::downcast::<Url>)
+        .ok_or(Failure::Overload)?;
+    meter.allocate(url.host.len() + url.path.len())?;
+    Ok(url)
 }
 
-fn get_host(of: &Url) -> CelString<'static> {
-    of.host.clone().into()
+fn part(meter: &mut Meter, args: &[Value], part: fn(&Url) -> String) -> Outcome {
+    Ok(Value::text(part(own(meter, args)?)))
 }
 
-fn get_hostname(of: &Url) -> CelString<'static> {
-    port_of(&of.host).0.to_owned().into()
-}
-
-fn get_port(of: &Url) -> CelString<'static> {
-    port_of(&of.host).1.to_owned().into()
-}
-
-fn get_escaped_path(of: &Url) -> CelString<'static> {
-    of.path.clone().into()
-}
-
-fn get_query(of: &Url) -> Fields {
-    let mut values: std::collections::BTreeMap<String, Vec<Box<dyn Val>>> = Default::default();
-    for (key, value) in apimachinery::path::query_pairs(&of.query) {
-        let value: Box<dyn Val> = Box::new(CelString::from(value));
-        values.entry(key).or_default().push(value);
+fn query(meter: &mut Meter, args: &[Value]) -> Outcome {
+    let url = own(meter, args)?;
+    // Each pair is at least one byte with its separator.
+    meter.elements(url.query.len().saturating_mul(4))?;
+    let mut values: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for (key, value) in apimachinery::path::query_pairs(&url.query) {
+        values.entry(key).or_default().push(Value::text(value));
     }
-    Fields::new(values.into_iter().map(|(key, values)| {
-        let values: Box<dyn Val> = Box::new(CelList::from(values));
-        (key, values)
-    }))
+    let values = values.into_iter().map(|(key, values)| (key, Value::list(values)));
+    Ok(Value::fields(values))
 }
