@@ -21,6 +21,7 @@ use cel::parser::Expression as Tree;
 use crate::crd::patterns;
 
 pub mod check;
+mod engine;
 mod eval;
 mod library;
 pub(crate) mod meter;

@@ -21,13 +21,10 @@ const REPEATS_MAX: u64 = 1000;
 const GROUPS_MAX: usize = 1000;
 
 /// Depth of nested groups that are compiled.
-const NESTING_MAX: u32 = 200;
+pub(crate) const NESTING_MAX: u32 = 200;
 
 /// Limits of the size of a compiled pattern, from the size of nearly all to that of `^\pL{1,63}$`.
 const SIZES: [usize; 3] = [16 << 10, 256 << 10, 4 << 20];
-
-/// Limit of the cache of states that are computed while a pattern of an expression is searched.
-const DFA_SIZE_MAX: usize = 1 << 20;
 
 /// Bytes for the patterns of one schema. They are compiled at first use; beyond this, not all are.
 #[derive(Debug, Clone)]
@@ -103,19 +100,12 @@ impl Pattern {
     }
 }
 
-/// Compiles a pattern; `None`: it is larger than `size` bytes.
+/// Returns a pattern in the syntax of Rust's engine.
 ///
 /// # Errors
 /// As [`check`].
-pub(crate) fn compiled(text: &str, size: usize) -> Result<Option<Regex>, String> {
-    let translated = Translation::of(text)?;
-    let mut builder = RegexBuilder::new(&translated);
-    builder
-        .size_limit(size)
-        .dfa_size_limit(DFA_SIZE_MAX)
-        .nest_limit(NESTING_MAX);
-    // What Go knows and the engine does not is too large for it, too.
-    Ok(builder.build().ok())
+pub(crate) fn translated(text: &str) -> Result<String, String> {
+    Translation::of(text)
 }
 
 /// Checks the syntax.

@@ -139,7 +139,7 @@ impl Evaluation<'_> {
                 let Some(key) = Key::equal_to(&item) else {
                     return Ok(Value::Bool(false));
                 };
-                self.meter.key(&key)?;
+                key.charge(self.meter)?;
                 Ok(Value::Bool(set.contains(&key)))
             }
             Node::Call { function, args } => self.call(*function, args),
@@ -263,7 +263,7 @@ impl Evaluation<'_> {
             }
             Value::Map(map) => {
                 let key = Key::equal_to(at).ok_or(Failure::Overload)?;
-                self.meter.key(&key)?;
+                key.charge(self.meter)?;
                 let found = map.entries().get(&key).cloned();
                 found.ok_or_else(|| no_such_key(&key.shown()))
             }
@@ -327,7 +327,7 @@ impl Evaluation<'_> {
     #[inline(never)]
     fn call(&mut self, function: library::Function, args: &[Node]) -> Outcome {
         let args = self.arguments(args)?;
-        Meter::nested(function(self.meter, &args)?)
+        function(self.meter, &args)?.within_nesting()
     }
 
     /// Returns the value of an element; `None`: it is left out.
@@ -348,7 +348,7 @@ impl Evaluation<'_> {
         for element in elements {
             items.extend(self.optional(element)?);
         }
-        Meter::nested(Value::list(items))
+        Value::list(items).within_nesting()
     }
 
     #[inline(never)]
@@ -362,11 +362,11 @@ impl Evaluation<'_> {
                 continue;
             };
             let key = library::key(&key)?;
-            self.meter.key(&key)?;
+            key.charge(self.meter)?;
             // The last of several equal keys counts.
             map.insert(key, value);
         }
-        Meter::nested(Value::Map(Arc::new(map)))
+        Value::Map(Arc::new(map)).within_nesting()
     }
 
     #[inline(never)]
@@ -379,7 +379,7 @@ impl Evaluation<'_> {
                 made.push((Arc::clone(field), value));
             }
         }
-        Meter::nested(Value::Struct(Arc::new(Struct::new(Arc::clone(name), made))))
+        Value::Struct(Arc::new(Struct::new(Arc::clone(name), made))).within_nesting()
     }
 
     #[inline(never)]
@@ -465,7 +465,7 @@ impl Evaluation<'_> {
                 }
             }
         }
-        Meter::nested(Value::List(list))
+        Value::List(list).within_nesting()
     }
 
     #[inline(never)]
@@ -497,7 +497,7 @@ impl Evaluation<'_> {
         let owned = Arc::get_mut(&mut map).ok_or(Failure::Overload)?;
         for (key, value) in added {
             self.meter.elements(4)?;
-            self.meter.key(&key)?;
+            key.charge(self.meter)?;
             let shown = key.shown();
             if !owned.insert(key, value) {
                 return Err(Failure::Error(format!(
@@ -505,7 +505,7 @@ impl Evaluation<'_> {
                 )));
             }
         }
-        Meter::nested(Value::Map(map))
+        Value::Map(map).within_nesting()
     }
 }
 

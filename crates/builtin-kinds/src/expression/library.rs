@@ -12,7 +12,7 @@ use cel::{Env, extensions};
 
 use super::Failure;
 use super::meter::Meter;
-use super::value::{Opaque, Value};
+use super::value::Value;
 
 mod addresses;
 pub(super) mod authorization;
@@ -120,19 +120,14 @@ pub(super) fn qualified_type(tree: &Tree) -> Option<&'static str> {
     }
 }
 
-/// Size of a value of a library as the cost model sees it: of those that have one.
-pub(super) fn size_of(value: &dyn Opaque) -> usize {
-    addresses::size_of(value).unwrap_or(1)
-}
-
 /// Returns the error of a function.
 fn failed(why: impl Into<String>) -> Failure {
     Failure::Error(why.into())
 }
 
-/// Makes `$rust` a value of a type of this name, which equals an equal value of it.
+/// Makes `$rust` a value of a type of this name, which equals an equal value of it. In braces: more of what `Opaque` has.
 macro_rules! opaque {
-    ($rust:ident, $name:literal) => {
+    ($rust:ident, $name:literal $(, { $($more:tt)* })?) => {
         impl $crate::expression::value::Opaque for $rust {
             fn type_name(&self) -> &str {
                 $name
@@ -148,6 +143,8 @@ macro_rules! opaque {
             fn as_any(&self) -> &dyn std::any::Any {
                 self
             }
+
+            $($($more)*)?
         }
     };
 }

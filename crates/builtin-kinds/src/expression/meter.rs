@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 
+use jiff::tz::TimeZone;
+
 use super::Failure;
-use super::library::patterns::Compiled;
-use super::value::{Key, NESTING_MAX, Value};
+use super::engine::Compiled;
 
 /// Cost limit of one evaluation (`PerCallLimit`).
 pub const CALL_COST_MAX: u64 = 1_000_000;
@@ -22,6 +23,9 @@ pub const CONDITIONS_COST_MAX: u64 = 2_500_000;
 
 /// Work limit of one evaluation.
 const CALL_WORK_MAX: u64 = 4_000_000;
+
+/// Units of work that go with ten units of cost in a budget.
+const WORK_OF_TEN: u64 = 6;
 
 /// Bytes that are read by one unit of work.
 const BYTES_READ: usize = 64;
@@ -36,7 +40,7 @@ const ALLOCATION: u64 = 4;
 const EVALUATION: u64 = 20;
 
 /// Maximum depth of evaluations within each other: nodes of an expression, and of the variables it refers to.
-const DEPTH_MAX: u16 = 600;
+const DEPTH_MAX: u16 = 400;
 
 /// What several evaluations may take together.
 #[derive(Debug)]
@@ -47,11 +51,11 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Creates a budget of a cost, and of as many units of work.
+    /// Creates a budget of a cost, and of the work that goes with it.
     pub fn new(cost: u64) -> Self {
         Self {
             cost_left: cost,
-            work_left: cost,
+            work_left: cost / 10 * WORK_OF_TEN,
             exhausted: false,
         }
     }
@@ -85,6 +89,8 @@ pub struct Meter {
     depth: u16,
     /// Patterns that are not literals, by their source.
     pub(super) patterns: BTreeMap<Box<str>, Compiled>,
+    /// Time zones, by their names.
+    pub(super) zones: BTreeMap<Box<str>, TimeZone>,
 }
 
 impl Meter {
@@ -121,8 +127,9 @@ impl Meter {
     /// # Errors
     /// The limit is exceeded.
     pub(super) fn work(&mut self, units: u64) -> Result<(), Failure> {
-        self.work = self.work.saturating_add(units);
-        match self.work > CALL_WORK_MAX {
+        let work = self.work.saturating_add(units);
+        self.work = work.min(CALL_WORK_MAX);
+        match work > CALL_WORK_MAX {
             true => Err(Failure::Cost),
             false => Ok(()),
         }
@@ -150,28 +157,6 @@ impl Meter {
     /// The limit is exceeded.
     pub(super) fn elements(&mut self, elements: usize) -> Result<(), Failure> {
         self.work(count(elements).saturating_add(ALLOCATION))
-    }
-
-    /// Charges the work of finding a key.
-    ///
-    /// # Errors
-    /// The limit is exceeded.
-    pub(super) fn key(&mut self, key: &Key) -> Result<(), Failure> {
-        match key {
-            Key::Text(text) => self.bytes(text.as_str().len()),
-            Key::Bool(_) | Key::Int(_) | Key::Uint(_) => Ok(()),
-        }
-    }
-
-    /// Checks the nesting of a value that was created.
-    ///
-    /// # Errors
-    /// It is too deep.
-    pub(super) fn nested(value: Value) -> Result<Value, Failure> {
-        match value.nesting() > NESTING_MAX {
-            true => Err(Failure::Cost),
-            false => Ok(value),
-        }
     }
 
     /// Returns the meter of a variable that is evaluated within this evaluation.

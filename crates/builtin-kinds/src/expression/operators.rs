@@ -218,7 +218,7 @@ fn contains(meter: &mut Meter, item: &Value, range: &Value) -> Result<bool, Fail
             let Some(key) = Key::equal_to(item) else {
                 return Ok(false);
             };
-            meter.key(&key)?;
+            key.charge(meter)?;
             Ok(map.entries().contains_key(&key))
         }
         Value::Struct(made) => {

@@ -5,6 +5,8 @@ use serde_json::json;
 
 use super::*;
 
+mod limits;
+
 /// Returns the result with `self` as this object, or the error.
 fn evaluated(source: &str) -> String {
     let object = json!({

@@ -20,7 +20,7 @@ use super::Failure;
 use super::meter::Meter;
 
 /// Maximum nesting of lists, maps, objects and optionals: comparison and destruction of a value recurse.
-pub(super) const NESTING_MAX: u16 = 600;
+const NESTING_MAX: u16 = 600;
 
 /// A value.
 #[derive(Debug, Clone)]
@@ -64,6 +64,16 @@ pub trait Opaque: Debug + Send + Sync + Any {
 
     /// Whether it equals a value, which may be of another type.
     fn equals(&self, other: &dyn Opaque) -> bool;
+
+    /// Size as the cost model sees it.
+    fn size(&self) -> usize {
+        1
+    }
+
+    /// The text of the value (`string(value)`); `None`: it has none.
+    fn text(&self) -> Option<String> {
+        None
+    }
 
     /// Returns the value of a field; `None`: the type has no such field.
     fn field(&self, _name: &str, _meter: &mut Meter) -> Option<Result<Value, Failure>> {
@@ -202,6 +212,17 @@ impl Key {
             Value::Text(text) => Self::Text(text.clone()),
             _ => return None,
         })
+    }
+
+    /// Charges the work of finding it.
+    ///
+    /// # Errors
+    /// The limit is exceeded.
+    pub(super) fn charge(&self, meter: &mut Meter) -> Result<(), Failure> {
+        match self {
+            Self::Text(text) => meter.bytes(text.as_str().len()),
+            Self::Bool(_) | Self::Int(_) | Self::Uint(_) => Ok(()),
+        }
     }
 
     /// The key as a value.
@@ -344,6 +365,17 @@ impl Value {
         }
     }
 
+    /// Checks the nesting of a value that was created.
+    ///
+    /// # Errors
+    /// It is too deep.
+    pub(super) fn within_nesting(self) -> Result<Self, Failure> {
+        match self.nesting() > NESTING_MAX {
+            true => Err(Failure::Cost),
+            false => Ok(self),
+        }
+    }
+
     /// Depth of nested values.
     pub(super) fn nesting(&self) -> u16 {
         match self {
@@ -363,7 +395,7 @@ impl Value {
             Self::List(list) => list.items.len(),
             Self::Map(map) => map.entries.len(),
             Self::Optional(Some(value)) => return value.size(),
-            Self::Opaque(value) => super::library::size_of(value.as_ref()),
+            Self::Opaque(value) => value.size(),
             _ => 1,
         };
         u64::try_from(size).unwrap_or(u64::MAX)
@@ -438,7 +470,7 @@ impl Value {
                     return Ok(false);
                 }
                 for (key, value) in one {
-                    meter.key(key)?;
+                    key.charge(meter)?;
                     match other.get(key) {
                         Some(with) if value.equals(with, meter)? => {}
                         Some(_) | None => return Ok(false),

@@ -5,7 +5,6 @@
     reason = "operations name the types that they have; a new type has none"
 )]
 
-use std::any::Any;
 use std::net::IpAddr;
 
 use apimachinery::go_text::quote;
@@ -13,7 +12,7 @@ use apimachinery::go_text::quote;
 use super::{Function, Outcome, failed, opaque};
 use crate::expression::Failure;
 use crate::expression::meter::Meter;
-use crate::expression::value::{Opaque, Value};
+use crate::expression::value::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ip(IpAddr);
@@ -22,8 +21,24 @@ struct Ip(IpAddr);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cidr(IpAddr, u32);
 
-opaque!(Ip, "net.IP");
-opaque!(Cidr, "net.CIDR");
+opaque!(Ip, "net.IP", {
+    fn size(&self) -> usize {
+        bits(self.0) as usize / 8
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.0.to_string())
+    }
+});
+opaque!(Cidr, "net.CIDR", {
+    fn size(&self) -> usize {
+        bits(self.0) as usize / 8
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(format!("{}/{}", self.0, self.1))
+    }
+});
 
 pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function> {
     Some(match (name, on_target, args) {
@@ -60,25 +75,6 @@ pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function>
         ("containsIP", true, 1) => contains_ip,
         ("containsCIDR", true, 1) => contains_cidr,
         _ => return None,
-    })
-}
-
-/// Size of an address in bytes, as the cost model sees it; `None`: it is of another type.
-pub(super) fn size_of(value: &dyn Opaque) -> Option<usize> {
-    let value: &dyn Any = value.as_any();
-    let address = value.downcast_ref().map(|Ip(address)| address);
-    let address = address.or_else(|| value.downcast_ref().map(|Cidr(address, _)| address));
-    address.map(|address| bits(*address) as usize / 8)
-}
-
-/// The text of an address or a range; `None`: it is of another type.
-pub(super) fn shown(value: &dyn Opaque) -> Option<String> {
-    let value = value.as_any();
-    let ip = value.downcast_ref().map(|Ip(address)| address.to_string());
-    ip.or_else(|| {
-        value
-            .downcast_ref()
-            .map(|Cidr(address, length)| format!("{address}/{length}"))
     })
 }
 

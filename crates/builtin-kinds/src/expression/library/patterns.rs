@@ -6,30 +6,19 @@
 //!
 //! Source: apiserver `pkg/cel/library/regex.go`; costs: cel-go `interpreter/runtimecost.go`.
 
-use regex::bytes::Regex;
-
 use super::{Function, Outcome, failed};
 use crate::crd::patterns::{self, Budget};
 use crate::expression::Failure;
+use crate::expression::engine::{Compiled, Machine};
 use crate::expression::meter::{Meter, count};
 use crate::expression::value::{Text, Value};
 
-/// Limits of the size of a compiled pattern in bytes, and the work of compiling one.
-const SIZES: [(usize, u64); 3] = [(16 << 10, 20_000), (256 << 10, 400_000), (1 << 20, 2_000_000)];
-
-/// Bytes of a pattern as compiled for each of which a byte that is searched is one unit of work. Engines that do not know the
-/// next state of each byte visit all states.
-const SIZE_PER_UNIT: usize = 2 << 10;
-
-/// A pattern that may be compiled.
-#[derive(Debug)]
-pub(in crate::expression) enum Compiled {
-    /// A pattern with the limit of its size.
-    Ready(Regex, usize),
-    TooLarge,
-    /// With the error of Go.
-    Illegal(String),
-}
+/// Limits of the size of a compiled pattern in bytes; the work of compiling it, and what that takes of the bytes of a budget.
+const SIZES: [(usize, u64, usize); 3] = [
+    (16 << 10, 10_000, 64 << 10),
+    (256 << 10, 400_000, 2 << 20),
+    (1 << 20, 1_500_000, 6 << 20),
+];
 
 /// A literal pattern.
 #[derive(Debug)]
@@ -59,23 +48,44 @@ pub(super) fn find(name: &str, on_target: bool, args: usize) -> Option<Function>
 pub(in crate::expression) fn literal(text: &str, budget: &Budget) -> Pattern {
     Pattern {
         text: Text::new(text),
-        compiled: compiled(text, |size, _| budget.spend(size)),
+        compiled: compiled(text, |_, bytes| budget.spend(bytes)),
     }
 }
 
-/// Compiles a pattern with the smallest limit that it fits into; `allow` is called with each limit, and the work of it.
-fn compiled(text: &str, mut allow: impl FnMut(usize, u64) -> bool) -> Compiled {
-    for (size, work) in SIZES {
-        if !allow(size, work) {
+/// Compiles a pattern with the smallest limit that it fits into; `allow` is called with the work and the bytes of each.
+fn compiled(text: &str, mut allow: impl FnMut(u64, usize) -> bool) -> Compiled {
+    let translated = match patterns::translated(text) {
+        Ok(translated) => translated,
+        Err(why) => return Compiled::Illegal(why),
+    };
+    for (size, work, bytes) in SIZES {
+        if !allow(work, bytes) {
             break;
         }
-        match patterns::compiled(text, size) {
-            Ok(Some(pattern)) => return Compiled::Ready(pattern, size),
-            Ok(None) => {}
-            Err(why) => return Compiled::Illegal(why),
+        if let Some(machine) = Machine::new(&translated, size) {
+            return Compiled::Ready(Box::new(machine));
         }
     }
     Compiled::TooLarge
+}
+
+/// Whether a pattern is found in a text.
+fn is_in(meter: &mut Meter, machine: &Machine, text: &str) -> Result<bool, Failure> {
+    // A byte whose state is known is a nanosecond.
+    meter.work(count(text.len() / 4).saturating_add(4))?;
+    match machine.is_in(text) {
+        Some(found) => Ok(found),
+        None => {
+            visit_all(meter, machine, text.len())?;
+            Ok(machine.is_in_by_all_states(text))
+        }
+    }
+}
+
+/// Charges a search that visits all states at each byte.
+fn visit_all(meter: &mut Meter, machine: &Machine, bytes: usize) -> Result<(), Failure> {
+    let states = machine.states();
+    meter.work(count(bytes.saturating_mul(states).saturating_add(states)))
 }
 
 impl Search {
@@ -115,7 +125,7 @@ impl Search {
         // The patterns are taken out: the search charges the meter.
         let mut known = std::mem::take(&mut meter.patterns);
         if !known.contains_key(pattern.as_str()) {
-            let made = compiled(pattern.as_str(), |_, work| meter.work(work).is_ok());
+            let made = compiled(pattern.as_str(), |work, _| meter.work(work).is_ok());
             known.insert(pattern.as_str().into(), made);
         }
         let outcome = match known.get(pattern.as_str()) {
@@ -127,8 +137,8 @@ impl Search {
     }
 
     fn searched(self, meter: &mut Meter, compiled: &Compiled, text: &Text, most: usize) -> Outcome {
-        let (pattern, size) = match compiled {
-            Compiled::Ready(pattern, size) => (pattern, *size),
+        let machine = match compiled {
+            Compiled::Ready(machine) => machine,
             Compiled::TooLarge => return Err(Failure::Cost),
             Compiled::Illegal(why) => {
                 let prefix = match self {
@@ -139,35 +149,26 @@ impl Search {
             }
         };
         let text = text.as_str();
-        let pass = |meter: &mut Meter, bytes: usize| {
-            meter.work(count(bytes.saturating_mul(size / SIZE_PER_UNIT) / 4))
-        };
-        pass(meter, text.len())?;
-        match self {
-            Self::Matches => Ok(Value::Bool(pattern.is_match(text.as_bytes()))),
-            Self::Find => {
-                let found = pattern.find(text.as_bytes()).map(|found| found.range());
-                let found = found.and_then(|range| text.get(range)).unwrap_or_default();
-                meter.allocate(found.len())?;
-                Ok(Value::text(found))
-            }
-            Self::FindAll => {
-                let mut all = Vec::new();
-                let mut from = 0;
-                for found in pattern.find_iter(text.as_bytes()).take(most) {
-                    // Between the bytes of a character there is nothing in Go.
-                    let Some(part) = text.get(found.range()) else {
-                        continue;
-                    };
-                    // A search may read to the end without finding more.
-                    meter.allocate(part.len())?;
-                    pass(meter, found.end() - from)?;
-                    from = found.end();
-                    all.push(Value::text(part));
-                }
-                Ok(Value::list(all))
-            }
+        if self == Self::Matches {
+            return is_in(meter, machine, text).map(Value::Bool);
         }
+        // Where a match begins is known only by a search of all states.
+        visit_all(meter, machine, text.len())?;
+        if self == Self::Find {
+            let found = machine.find(text).next().unwrap_or_default();
+            meter.allocate(found.len())?;
+            return Ok(Value::text(found));
+        }
+        let mut found = Vec::new();
+        let mut rest = text.len();
+        for part in machine.find(text).take(most) {
+            meter.allocate(part.len())?;
+            found.push(Value::text(part));
+            rest = rest.saturating_sub(part.len());
+            // The next search may read the rest without finding more.
+            visit_all(meter, machine, rest)?;
+        }
+        Ok(Value::list(found))
     }
 }
 

@@ -18,6 +18,9 @@ use crate::expression::value::{Key, Value};
 /// Digits of a fraction if none are asked for.
 const PRECISION: usize = 6;
 
+/// Digits that the fraction of a `double` has at most: those behind are zeros.
+const DIGITS_MAX: usize = 1074;
+
 /// A text that grows, after the work of each part is charged.
 struct Writer<'m> {
     text: String,
@@ -183,7 +186,8 @@ fn fixed(out: &mut Writer<'_>, number: f64, digits: usize) -> Result<(), Failure
         return out.push(word);
     }
     out.meter.allocate(digits.saturating_add(400))?;
-    let text = format!("{:.digits$}", number.abs());
+    let written = digits.min(DIGITS_MAX);
+    let text = format!("{:.written$}", number.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let mut grouped = String::new();
     if number.is_sign_negative() {
@@ -198,6 +202,7 @@ fn fixed(out: &mut Writer<'_>, number: f64, digits: usize) -> Result<(), Failure
     if !fraction.is_empty() {
         grouped.push('.');
         grouped.push_str(fraction);
+        grouped.push_str(&"0".repeat(digits - written));
     }
     out.push(&grouped)
 }

@@ -232,7 +232,7 @@ pub(in crate::expression) fn shown(value: &Value) -> Option<String> {
         Value::Double(number) => shown_double(*number),
         Value::Timestamp(time) => time::shown(*time),
         Value::Duration(nanoseconds) => time::shown_duration(*nanoseconds),
-        Value::Opaque(value) => super::addresses::shown(value.as_ref())?,
+        Value::Opaque(value) => value.text()?,
         _ => return None,
     })
 }

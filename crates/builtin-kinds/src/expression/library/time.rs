@@ -15,6 +15,9 @@ use crate::expression::value::Value;
 
 const SECOND: i64 = 1_000_000_000;
 
+/// Work of reading a zone of the database.
+const READ_ZONE: u64 = 2000;
+
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// Seconds since 1970, rounded down.
@@ -244,12 +247,7 @@ fn of_time(meter: &mut Meter, args: &[Value], part: fn(DateTime) -> i64) -> Outc
     meter.charge(1)?;
     let (time, zone) = match args {
         [Value::Timestamp(time)] => (time, TimeZone::UTC),
-        [Value::Timestamp(time), Value::Text(zone)] => {
-            // Zones are found by their names.
-            meter.work(50)?;
-            meter.bytes(zone.as_str().len())?;
-            (time, self::zone(zone.as_str())?)
-        }
+        [Value::Timestamp(time), Value::Text(zone)] => (time, self::zone(meter, zone.as_str())?),
         _ => return Err(Failure::Overload),
     };
     // The last day of the calendar is not a time in all zones.
@@ -259,13 +257,25 @@ fn of_time(meter: &mut Meter, args: &[Value], part: fn(DateTime) -> i64) -> Outc
     Ok(Value::Int(part(local.unwrap_or(*time))))
 }
 
+/// Returns a zone of the database, which is read once for each evaluation.
+fn named_zone(meter: &mut Meter, name: &str) -> Result<TimeZone, Failure> {
+    if matches!(name, "" | "UTC") {
+        return Ok(TimeZone::UTC);
+    }
+    if let Some(zone) = meter.zones.get(name) {
+        return Ok(zone.clone());
+    }
+    meter.work(READ_ZONE)?;
+    let zone = TimeZone::get(name).map_err(|_| failed(format!("unknown time zone {name}")))?;
+    meter.zones.insert(name.into(), zone.clone());
+    Ok(zone)
+}
+
 /// Reads a zone: a name, or an offset such as `-08:00`.
-fn zone(text: &str) -> Result<TimeZone, Failure> {
+fn zone(meter: &mut Meter, text: &str) -> Result<TimeZone, Failure> {
+    meter.allocate(text.len())?;
     let Some((hours, minutes)) = text.split_once(':') else {
-        return match text {
-            "" | "UTC" => Ok(TimeZone::UTC),
-            name => TimeZone::get(name).map_err(|_| failed(format!("unknown time zone {name}"))),
-        };
+        return named_zone(meter, text);
     };
     let number = |text: &str| {
         text.parse::<i32>()
