@@ -80,6 +80,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         shows_all: true,
     };
     stage::block_on(async |stop| {
+        stop.or_end_unnoticed();
         let mut running = Running::open(stage, judge.clone()).await?;
         running.introduce(&stop, Announce::Shell).await?;
         let hear = |now, records: &[Record]| commentator.hear(now, records);

@@ -44,7 +44,7 @@ use self::weigh::{certain, cut_words, judged, proofs, proven, weighed};
 use crate::built_in;
 use crate::judging::{Commentator, Judge};
 use crate::stage::{self, Running, Stage};
-use crate::stop::Stop;
+use crate::stop::{INTERRUPTED, Stop};
 use crate::words::span;
 use crate::{Failure, output};
 
@@ -273,7 +273,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     })?;
     let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
     if count(&|one| one.result == Err(Skipped::Interrupted)) > 0 {
-        return Err(Failure::Silent(130));
+        return Err(Failure::Silent(INTERRUPTED));
     }
     if count(&|one| matches!(one.result, Err(Skipped::NotStarted(_)))) > 0 {
         return Err(Failure::Silent(3));

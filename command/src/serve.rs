@@ -215,6 +215,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         shows_all: !serve.quiet,
     };
     stage::block_on(async |stop| {
+        stop.or_end_unnoticed();
         let stop = if serve.exit_with_stdin {
             stop.or_end_of_stdin()
         } else {

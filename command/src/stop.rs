@@ -1,9 +1,16 @@
 //! Stop requests: SIGINT, SIGTERM and SIGHUP, from the start of the program on, so that none is lost between two scenarios.
 //! It must not know what is stopped.
 
-use std::io;
+use std::io::{self, Write as _};
+use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
+
+/// Time in which the thread that serves has to notice a stop request.
+const NOTICED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Exit code of a program that was interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Whether a stop was requested.
 #[derive(Debug, Clone)]
@@ -46,6 +53,42 @@ impl Stop {
             requested.closed().await;
         });
         Self(stop)
+    }
+
+    /// Ends the process if this runtime does not notice a stop request within a second: its only thread may be at work on a
+    /// request. Then nothing is written and no verdict is given.
+    pub(crate) fn or_end_unnoticed(&self) {
+        let mut noticed = self.0.clone();
+        let (listening, listens) = std::sync::mpsc::channel();
+        let watch = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let Ok(runtime) = runtime else {
+                tracing::warn!("no runtime: a stop request waits for the running request");
+                return;
+            };
+            let unnoticed = runtime.block_on(async {
+                let signals = signals();
+                // The thread that waits for it may have ended.
+                let _ = listening.send(());
+                signals.await;
+                let noticed = noticed.wait_for(|requested| *requested);
+                tokio::time::timeout(NOTICED_WITHIN, noticed).await.is_err()
+            });
+            if unnoticed {
+                // Nobody may read it.
+                let _ = writeln!(
+                    io::stderr(),
+                    "stopped: the running request did not end within {} s",
+                    NOTICED_WITHIN.as_secs()
+                );
+                std::process::exit(i32::from(INTERRUPTED));
+            }
+        };
+        match std::thread::Builder::new().name("stop".to_owned()).spawn(watch) {
+            // An error means that the thread ended, and logged the reason.
+            Ok(_) => drop(listens.recv()),
+            Err(error) => tracing::warn!(%error, "no thread: a stop request waits for the running request"),
+        }
     }
 
     /// Completes once a stop was requested.
@@ -104,4 +147,47 @@ fn hangup_is_ignored() -> bool {
     ignored
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .is_some_and(|mask| mask & 1 == 1)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const CHILD: &str = "FAKE_APISERVER_TEST_BUSY";
+
+    /// A process whose thread is busy, if `CHILD` is set; else it starts one, and stops it.
+    #[test]
+    fn a_busy_process_ends_at_a_stop_request() {
+        if std::env::var_os(CHILD).is_some() {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                Stop::listen().or_end_unnoticed();
+                println!("busy");
+                std::thread::park_timeout(Duration::from_secs(60));
+            });
+            return;
+        }
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "stop::tests::a_busy_process_ends_at_a_stop_request",
+                "--nocapture",
+            ])
+            .env(CHILD, "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let told = lines.map_while(Result::ok).find(|line| line.contains("busy"));
+        assert!(told.is_some());
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(i32::from(INTERRUPTED)));
+    }
 }

@@ -218,6 +218,7 @@ fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
         shows_all: options.logs_all,
     };
     stage::block_on(async |stop| {
+        stop.or_end_unnoticed();
         let mut running = Running::open(stage, judge.clone()).await?;
         let (url, edge) = (running.url().to_owned(), running.edge.clone());
         if let Some(keeper) = keeper.as_mut() {
