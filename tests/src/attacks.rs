@@ -328,6 +328,66 @@ pub const ATTACKS: &[Attack] = &[
         request: |size| conditions(size, "False"),
     },
     Attack {
+        name: "rule for each item",
+        finding: "S5",
+        size: 400_000,
+        before: |_| vec![definition(RULE_OF_ITEMS)],
+        request: |size| widget_with(&format!("{{\"l\":[{}]}}", listed(size, |_| "1".to_owned()))),
+    },
+    Attack {
+        name: "rule with bytes that double",
+        finding: "S5",
+        size: 30,
+        before: |size| {
+            let loops = ".map(a, a + a)".repeat(size);
+            vec![ruled(&format!("[b'0123456789abcdef']{loops}.size() == 1"))]
+        },
+        request: |_| widget_with("{}"),
+    },
+    Attack {
+        name: "rule with lists that double",
+        finding: "S5",
+        size: 30,
+        before: |size| {
+            let loops = ".map(a, a + a)".repeat(size);
+            vec![ruled(&format!("[[1]]{loops}.size() == 1"))]
+        },
+        request: |_| widget_with("{}"),
+    },
+    Attack {
+        name: "rule with membership in loops",
+        finding: "S5",
+        size: 3000,
+        before: |_| vec![ruled("self.l.all(x, self.l.all(y, x in self.l))")],
+        request: long_list,
+    },
+    Attack {
+        name: "rule with texts that grow",
+        finding: "S5",
+        size: 3000,
+        before: |_| vec![ruled("self.l.map(x, self.s + x).size() > 0")],
+        request: long_list,
+    },
+    Attack {
+        name: "rule with texts that are searched",
+        finding: "S5",
+        size: 3000,
+        before: |_| vec![ruled("self.l.all(x, self.s.matches('(x+x+)+' + x) || true)")],
+        request: long_list,
+    },
+    Attack {
+        name: "definition with large patterns",
+        finding: "S5",
+        size: 1000,
+        before: nothing,
+        request: |size| {
+            let rules = listed(size, |nth| {
+                format!("{{\"rule\":\"self.s.matches('\\\\\\\\pL{{1,20}}{nth}')\"}}")
+            });
+            definition(&schema_with(&rules))
+        },
+    },
+    Attack {
         name: "fields nobody knows",
         finding: "S14",
         size: 15_000,
@@ -361,6 +421,32 @@ const OPEN: &str = "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\
 const LIST_MAP: &str = "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\",\"properties\":{\"l\":\
     {\"type\":\"array\",\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"name\"],\
     \"items\":{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":{\"type\":\"string\"}}}}}}}}";
+
+/// A list of integers, each of which has a rule.
+const RULE_OF_ITEMS: &str = "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\",\"properties\":{\"l\":\
+    {\"type\":\"array\",\"items\":{\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"true\"}]}}}}}}";
+
+/// A schema of a list `l` and a text `s` with these rules.
+fn schema_with(rules: &str) -> String {
+    format!(
+        "{{\"type\":\"object\",\"properties\":{{\"spec\":{{\"type\":\"object\",\"properties\":{{\"l\":{{\"type\":\"array\",\
+         \"items\":{{\"type\":\"string\"}}}},\"s\":{{\"type\":\"string\"}}}},\"x-kubernetes-validations\":[{rules}]}}}}}}"
+    )
+}
+
+/// A definition with this rule.
+fn ruled(rule: &str) -> HttpRequest {
+    definition(&schema_with(&format!("{{\"rule\":\"{rule}\"}}")))
+}
+
+/// An object with a list of this length and a text of 1 MB.
+fn long_list(size: usize) -> HttpRequest {
+    let items = listed(size, |nth| format!("\"item{nth}\""));
+    widget_with(&format!(
+        "{{\"l\":[{items}],\"s\":\"{}\"}}",
+        "x".repeat(1_000_000)
+    ))
+}
 
 /// An object with many finalizers.
 fn finalized(size: usize) -> HttpRequest {

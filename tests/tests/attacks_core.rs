@@ -87,6 +87,13 @@ fn s2_a_body_beyond_the_limit_is_too_large() {
 #[case("sysctls of a pod", 201)]
 #[case("conditions of a pod", 200)]
 #[case("items of a list that is a map", 201)]
+#[case("rule for each item", 422)]
+#[case("rule with bytes that double", 422)]
+#[case("rule with lists that double", 422)]
+#[case("rule with membership in loops", 422)]
+#[case("rule with texts that grow", 422)]
+#[case("rule with texts that are searched", 422)]
+#[case("definition with large patterns", 201)]
 fn s5_costs_are_linear(#[case] name: &str, #[case] status: u16) {
     let answer = answered(name);
     let excerpt: String = answer.text().chars().take(300).collect();
