@@ -119,7 +119,7 @@ impl ErrorList {
         }
     }
 
-    fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.bytes > TEXT_MAX
     }
 

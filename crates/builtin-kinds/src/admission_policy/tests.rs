@@ -300,3 +300,76 @@ fn a_validation_constructs_nothing() {
         found[0].message
     );
 }
+
+/// A policy of one validation with these variables, and its refusal of an object.
+fn refused(variables: &[Value], validations: &[Value]) -> Option<String> {
+    let catalog = catalog::Catalog::builtin(Version::NEWEST);
+    let kind = catalog.find("apps", "deployments").unwrap();
+    let policy = json!({ "metadata": { "name": "p" }, "spec": {
+        "matchConstraints": { "resourceRules": [
+            { "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["deployments"] },
+        ] },
+        "variables": variables,
+        "validations": validations,
+    } });
+    let binding =
+        json!({ "metadata": { "name": "b" }, "spec": { "policyName": "p", "validationActions": ["Deny"] } });
+    let object = json!({ "spec": { "items": (0..3000).collect::<Vec<_>>() } });
+    let request = Request {
+        operation: "CREATE",
+        kind,
+        request_kind: kind,
+        part: None,
+        subresource: "",
+        name: "d",
+        namespace: Some("default"),
+        dry_run: false,
+        user: &Value::Null,
+        options: &Value::Null,
+        object: Some(&object),
+        old: None,
+        namespace_object: None,
+        authorizer: None,
+    };
+    let policies = super::Policies::new(&[policy], &[binding]);
+    let verdict = policies.judge(&request, &|_| Vec::new());
+    verdict.refusal.map(|refusal| refusal.message)
+}
+
+fn denial(why: &str) -> Option<String> {
+    Some(format!(
+        "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: {why}"
+    ))
+}
+
+#[test]
+fn variables_of_variables_have_a_limit() {
+    let chain = |length: usize| {
+        let variables: Vec<Value> = (0..length)
+            .map(|nth| match nth {
+                0 => json!({ "name": "v0", "expression": "[true]" }),
+                nth => {
+                    json!({ "name": format!("v{nth}"), "expression": format!("[variables.v{}[0]]", nth - 1) })
+                }
+            })
+            .collect();
+        let last = format!("variables.v{}[0]", length - 1);
+        refused(&variables, &[json!({ "expression": last })])
+    };
+    assert_eq!(chain(50), None);
+    let why = chain(1000).unwrap();
+    assert!(
+        why.ends_with("operation cancelled: actual cost limit exceeded"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_policy_has_a_budget_for_a_request() {
+    let costly = json!({ "expression": "object.spec.items.all(x, object.spec.items.size() > x)" });
+    assert_eq!(refused(&[], std::slice::from_ref(&costly)), None);
+    let why = denial(
+        "validation failed due to running out of cost budget, no further validation rules will be run",
+    );
+    assert_eq!(refused(&[], &vec![costly; 600]), why);
+}

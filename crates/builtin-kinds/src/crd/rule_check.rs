@@ -83,6 +83,10 @@ fn own(
         return;
     };
     for (index, rule) in schema.cel.iter().enumerate() {
+        // What is wrong with further rules would not be reported.
+        if found.is_full() {
+            return;
+        }
         let at = |field: &str| format!("{at}.x-kubernetes-validations[{index}].{field}");
         let json = &json["x-kubernetes-validations"][index];
         let old = match rule.optional_old_self {

@@ -173,11 +173,13 @@ impl Expression {
                 .map(|(name, kind)| ((*name).to_owned(), kind.clone()))
                 .collect(),
             problems: Vec::new(),
+            more: 0,
         };
         let kind = checker.infer(&self.parsed);
         if checker.problems.is_empty() {
             return Ok(kind);
         }
+        let more = checker.more;
         let mut placed: Vec<((usize, usize), String)> = checker
             .problems
             .into_iter()
@@ -187,7 +189,8 @@ impl Expression {
         let told = placed
             .iter()
             .map(|(place, message)| problem(&self.source.text, *place, message));
-        Err(told.collect::<Vec<_>>().join("\n"))
+        let more = (more > 0).then(|| format!("{more} more errors were truncated"));
+        Err(told.chain(more).collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -245,11 +248,19 @@ struct Checker {
     /// Variables; later ones shadow earlier ones.
     scopes: Vec<(String, Type)>,
     problems: Vec<(u64, String)>,
+    /// Number of problems beyond those that are reported.
+    more: usize,
 }
+
+/// Number of problems that are reported (`maxErrorsToReport`).
+const PROBLEMS_MAX: usize = 100;
 
 impl Checker {
     fn problem(&mut self, id: u64, message: String) -> Type {
-        self.problems.push((id, message));
+        match self.problems.len() < PROBLEMS_MAX {
+            true => self.problems.push((id, message)),
+            false => self.more += 1,
+        }
         Type::Dyn
     }
 

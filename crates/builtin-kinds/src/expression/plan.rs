@@ -153,6 +153,7 @@ impl Plan {
     pub(super) fn new(tree: &Tree, budget: &Budget) -> Self {
         let mut planner = Planner {
             names: Vec::new(),
+            numbers: BTreeMap::new(),
             scope: Vec::new(),
             locals: 0,
             patterns: BTreeMap::new(),
@@ -169,6 +170,8 @@ impl Plan {
 
 struct Planner<'t> {
     names: Vec<String>,
+    /// Places in `names`.
+    numbers: BTreeMap<&'t str, usize>,
     /// Local variables; later ones shadow earlier ones.
     scope: Vec<&'t str>,
     locals: usize,
@@ -241,11 +244,10 @@ impl<'t> Planner<'t> {
         if library::TYPES.contains(&name) {
             return Node::Constant(Value::Type(name.into()));
         }
-        let known = self.names.iter().position(|known| known == name);
-        let nth = known.unwrap_or_else(|| {
+        let nth = *self.numbers.entry(name).or_insert(self.names.len());
+        if nth == self.names.len() {
             self.names.push(name.to_owned());
-            self.names.len() - 1
-        });
+        }
         Node::Variable { nth, cost: 1 }
     }
 

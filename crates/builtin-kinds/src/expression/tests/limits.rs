@@ -192,3 +192,14 @@ fn patterns_are_compiled_within_a_budget() {
     let first = (1..200).find(|nth| ends(*nth) == Err(Failure::Cost));
     assert!(first.is_some());
 }
+
+#[test]
+fn problems_are_reported_up_to_a_hundred() {
+    let source = (0..2000)
+        .map(|nth| format!("v{nth}"))
+        .collect::<Vec<_>>()
+        .join(" && ");
+    let told = Expression::parse(&source).unwrap().check(&[]).unwrap_err();
+    assert_eq!(told.matches("ERROR: ").count(), 100);
+    assert!(told.ends_with("\n1900 more errors were truncated"));
+}
