@@ -87,6 +87,9 @@ pub struct KnownBug {
     /// Reason why no scenario shows it, in one sentence.
     #[serde(default)]
     pub why_not: Option<String>,
+    /// Reason why `upstream/` has no text for its maintainers although no public issue describes it, in one sentence.
+    #[serde(default)]
+    pub no_text: Option<String>,
 }
 
 impl KnownBug {
