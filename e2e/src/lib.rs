@@ -16,3 +16,4 @@ pub mod server;
 pub mod story;
 pub mod suites;
 pub mod toolchain;
+pub mod upstream;

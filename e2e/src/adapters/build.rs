@@ -65,7 +65,7 @@ impl Registry {
     }
 
     /// Builds an ecosystem into a folder.
-    fn built(&self, root: &Path, out: &Path, name: &str) -> Result<(), Missing> {
+    pub(crate) fn built(&self, root: &Path, out: &Path, name: &str) -> Result<(), Missing> {
         let ecosystem = &self.ecosystems[name];
         if ecosystem.build.is_empty() {
             return std::fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()));
