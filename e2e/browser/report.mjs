@@ -4,44 +4,13 @@
 // WIDE.html has more columns than a window has room for.
 // Prints each step; exits with 1 and the reason when a check fails.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import puppeteer from "puppeteer-core";
+import { DESKTOP, PHONE, accessible, launched, noHorizontalScroll, settled } from "./pages.mjs";
 
 const [, , executablePath, report, wide, screenshots] = process.argv;
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const DESKTOP = { width: 1280, height: 900 };
-const PHONE = { width: 390, height: 844 };
+const { browser, opened: openedFile } = await launched(executablePath);
+const opened = (what, options, use) => openedFile(what, { file: report, ...options }, use);
 
-// Containers have no user namespaces, and little shared memory.
-const args = ["--no-sandbox", "--disable-dev-shm-usage"];
-const browser = await puppeteer.launch({ executablePath, headless: true, args });
-
-/** Opens the report and calls `use`; fails on any request or console message meanwhile. */
-async function opened(what, { viewport = DESKTOP, scheme = "light", script = true, fragment = "", file = report }, use) {
-  const address = pathToFileURL(file).href;
-  const page = await browser.newPage();
-  const complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warn"].includes(message.type())) complaints.push(`console: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
-  page.on("request", (request) => {
-    if (request.url().split("#")[0] !== address) complaints.push(`request: ${request.url()}`);
-  });
-  await page.setJavaScriptEnabled(script);
-  await page.setViewport(viewport);
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-  await page.goto(address + fragment, { waitUntil: "load" });
-  await use(page);
-  assert.deepEqual(complaints, [], what);
-  await page.close();
-  console.log(`ok ${what}`);
-}
-
-const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 /** Text about the selected event, or about the open timeline. */
 const readout = (page) =>
   page.evaluate(() => (document.querySelector("details:has(tr.selected)") ?? document.querySelector("details.attempt[open]")).querySelector(".readout").textContent);
@@ -49,20 +18,12 @@ const hidden = (page) => page.$$eval("details.attempt[open] div.events tr[hidden
 /** Width of the visible part in the overview. */
 const part = (page) => page.$eval("details.attempt[open] .brush .selection", (part) => part.getBBox().width);
 
-async function noHorizontalScroll(page) {
-  const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
-  assert.ok(wide <= seen, `the page is ${wide} px wide in a window of ${seen} px`);
-}
-
 try {
   for (const [size, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
     for (const scheme of ["light", "dark"]) {
       await opened(`${size}, ${scheme}: accessible, and no wider than the window`, { viewport, scheme }, async (page) => {
         await noHorizontalScroll(page);
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-        const found = violations.flatMap(({ id, help, nodes }) => nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)}`));
-        assert.deepEqual(found, []);
+        await accessible(page);
         await page.screenshot({ path: join(screenshots, `${size}-${scheme}.png`) });
         await page.evaluate(() => document.querySelector("details[open] figure").scrollIntoView());
         await settled(page);

@@ -160,12 +160,12 @@ pub fn javascript_informer() -> Result<Command, Missing> {
     })
 }
 
-/// Returns the script that tests an HTML report in Chromium.
+/// Returns a script of `e2e/browser` that tests pages in Chromium.
 ///
 /// # Errors
 ///
 /// Chromium, Node or npm is missing, or the pinned packages cannot be installed.
-pub fn browser() -> Result<Command, Missing> {
+pub fn browser(script: &str) -> Result<Command, Missing> {
     static ENVIRONMENT: LazyLock<Result<(PathBuf, PathBuf), Missing>> = LazyLock::new(|| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found = ["chromium", "chromium-browser", "google-chrome"]
@@ -177,12 +177,14 @@ pub fn browser() -> Result<Command, Missing> {
         let chromium = found.ok_or_else(|| "chromium is needed and not there".to_owned())?;
         let from = repository().join("e2e/browser");
         let to = environment(&from, &kept("browser"), "package-lock.json", npm_ci)?;
-        copy(&from.join("report.mjs"), &to.join("report.mjs"))?;
-        Ok((chromium, to.join("report.mjs")))
+        for script in ["pages.mjs", "report.mjs", "site.mjs"] {
+            copy(&from.join(script), &to.join(script))?;
+        }
+        Ok((chromium, to))
     });
-    ENVIRONMENT.clone().map(|(chromium, script)| {
+    ENVIRONMENT.clone().map(|(chromium, folder)| {
         let mut command = Command::new("node");
-        command.arg(script).arg(chromium);
+        command.arg(folder.join(script)).arg(chromium);
         command
     })
 }

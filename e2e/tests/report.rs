@@ -50,7 +50,7 @@ fn evidence(adapter: &str, folder: &Path) {
 
 #[test]
 fn a_report_is_read_in_a_browser() {
-    let Some(mut browser) = toolchain::or_skip(toolchain::browser()) else {
+    let Some(mut browser) = toolchain::or_skip(toolchain::browser("report.mjs")) else {
         return;
     };
     let folder = folder("browser");

@@ -8,7 +8,7 @@ use crate::cargo::cargo;
 use crate::clients::root;
 
 /// Name and purpose of each, as in its help.
-pub const CHORES: [(&str, &str); 16] = [
+pub const CHORES: [(&str, &str); 17] = [
     (
         "defects",
         "Compare kube-runtime and our watcher, defect by defect",
@@ -16,6 +16,10 @@ pub const CHORES: [(&str, &str); 16] = [
     (
         "conformance",
         "Run the scenarios with clients in other languages and write CONFORMANCE.md",
+    ),
+    (
+        "site",
+        "Write the results, requirements and failures of all clients as static pages",
     ),
     (
         "edition",

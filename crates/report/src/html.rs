@@ -7,7 +7,6 @@
 
 mod attempt;
 mod clients;
-mod events;
 mod matrix;
 mod model;
 mod requirements;
@@ -17,12 +16,13 @@ mod test;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use conformance::adapter::evidence::Evidence;
-use fake_apiserver::record::line::printable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use self::model::Page;
 use crate::results::Results;
+use crate::text::{count, cut};
+use crate::timeline::Line;
 
 const STYLE: &str = include_str!("../page/src/page.css");
 
@@ -47,18 +47,40 @@ pub struct Kept {
     pub number: u32,
     /// Its evidence.
     pub evidence: Evidence,
+    /// The rows of its timeline if the trace was trimmed: then the evidence has no records.
+    pub trimmed: Vec<Line>,
 }
 
 /// Returns the page of these runs, with a column per run.
 pub fn page(runs: &[Run]) -> String {
     let page = Page::of(runs);
-    let policy = format!(
-        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
-        source_hash(STYLE),
-        source_hash(SCRIPT)
-    );
     let names: Vec<String> = page.clients.iter().map(|client| client.name.clone()).collect();
     let title = format!("Watch conformance: {}", names.join(", "));
+    let body = html! {
+        a.skip href="#matrix" { "Skip to results" }
+        (head(&page))
+        (toolbar())
+        main {
+            (clients::section(&page))
+            (matrix::section(&page))
+            (requirements::section(&page))
+            (test::sections(&page))
+        }
+        (foot())
+        (help())
+    };
+    document(&title, STYLE, true, &body).into_string()
+}
+
+/// Returns a file that requests nothing: its policy allows one style sheet and, if it has timelines, one script.
+pub(crate) fn document(title: &str, style: &str, has_timeline: bool, body: &Markup) -> Markup {
+    let script = has_timeline.then_some(SCRIPT);
+    let scripts = script.map(|script| format!(" script-src {};", source_hash(script)));
+    let policy = format!(
+        "default-src 'none'; style-src {};{} base-uri 'none'; form-action 'none'",
+        source_hash(style),
+        scripts.unwrap_or_default()
+    );
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -68,26 +90,25 @@ pub fn page(runs: &[Run]) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content=(concat!("fake-apiserver ", env!("CARGO_PKG_VERSION")));
-                title { (cut(&title, 160)) }
-                style { (PreEscaped(STYLE)) }
+                title { (cut(title, 160)) }
+                style { (PreEscaped(style)) }
             }
             body {
-                a.skip href="#matrix" { "Skip to results" }
-                (head(&page))
-                (toolbar())
-                main {
-                    (clients::section(&page))
-                    (matrix::section(&page))
-                    (requirements::section(&page))
-                    (test::sections(&page))
-                }
-                (foot())
-                (help())
-                script { (PreEscaped(SCRIPT)) }
+                (body)
+                @if let Some(script) = script { script { (PreEscaped(script)) } }
             }
         }
     }
-    .into_string()
+}
+
+/// Returns the attempts of a run, as in a page of it: contradictions, scenario and timeline.
+pub(crate) fn attempts(run: &Run) -> Markup {
+    test::attempts(&Page::of(std::slice::from_ref(run)))
+}
+
+/// Returns the lines of a scenario's file.
+pub(crate) fn scenario(id: &str, text: &str) -> Markup {
+    source::lines(id, text, &std::collections::BTreeSet::new())
 }
 
 fn head(page: &Page<'_>) -> Markup {
@@ -171,21 +192,6 @@ fn source_hash(text: &str) -> String {
         "'sha256-{}'",
         BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()))
     )
-}
-
-/// `3 tests`, `1 test`.
-fn count(number: usize, of: &str) -> String {
-    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Returns foreign text on one line of at most `max` characters, without control or bidirectional characters that could
-/// move, hide or reorder the text around it.
-fn cut(text: &str, max: usize) -> String {
-    let mut kept: String = text.chars().take(max).collect();
-    if kept.len() < text.len() {
-        kept.push('…');
-    }
-    printable(&kept).into_owned()
 }
 
 #[cfg(test)]

@@ -5,16 +5,20 @@
 mod behaviour;
 mod bugs;
 mod contest;
+pub(crate) mod gather;
 mod outdated;
 mod page;
 mod pool;
 mod progress;
+mod readable;
 mod record;
+mod trimmed;
 
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use conformance::baseline::Baseline;
 use e2e::adapters::{Client, Registry};
@@ -22,6 +26,7 @@ use e2e::adapters::{Client, Registry};
 use self::behaviour::Behaviour;
 use self::pool::{Entrant, Options};
 use self::record::Record;
+use self::trimmed::{Measured, Trimmed};
 use crate::cargo::{self, Build};
 use crate::clients;
 
@@ -48,6 +53,9 @@ pub(crate) struct Arguments {
     /// Play these scenarios only, by ids or their beginnings; can be given several times [default: all].
     #[arg(long, value_name = "ID", conflicts_with_all = ["page", "behaviour", "from"])]
     scenario: Vec<String>,
+    /// Play only what the record has as failures, which renews the evidence of them.
+    #[arg(long, conflicts_with_all = ["page", "behaviour", "from", "scenario"])]
+    failed: bool,
     /// Run one client on another version of its library, and print what that fixes and breaks against the record.
     ///
     /// The folder of the library's source: a Go module, a Python project, an npm package, the workspace of kube-rs. For Java
@@ -116,18 +124,20 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
                 }
             }
         };
-        for (client, fresh, complaints) in fresh {
+        for fresh in fresh {
+            let client = fresh.client;
             // What is left out may come out in any way.
             let judged = |line: &String| {
                 let id = line.split(": ").nth(1).unwrap_or_default();
                 registry.left_out(client, id).is_none()
             };
-            wrong.extend(complaints.into_iter().filter(judged));
+            wrong.extend(fresh.complaints.iter().filter(|line| judged(line)).cloned());
             if arguments.check {
-                let differences = Record::read(&root, &client.name)?.differences(&client.name, &fresh);
+                let recorded = Record::read(&root, &client.name)?;
+                let differences = recorded.differences(&client.name, &fresh.record);
                 wrong.extend(differences.into_iter().filter(judged));
             } else {
-                fresh.write(&root, &client.name)?;
+                fresh.write(&root)?;
             }
         }
     }
@@ -158,11 +168,14 @@ fn tried(
     let built = [(*client, command)];
     let fresh = played(root, programs.target(root), registry, &built, arguments)?;
     let (mut fixed, mut broken) = (Vec::new(), Vec::new());
-    for (client, mut fresh, _) in fresh {
-        fresh
+    for Fresh {
+        client, mut record, ..
+    } in fresh
+    {
+        record
             .tests
             .retain(|id, _| registry.left_out(client, id).is_none());
-        let (fixes, breaks) = recorded.changes(&fresh);
+        let (fixes, breaks) = recorded.changes(&record);
         fixed.extend(fixes);
         broken.extend(breaks);
     }
@@ -181,8 +194,15 @@ fn tried(
     Ok(broken.into_iter().map(|line| format!("broken: {line}")).collect())
 }
 
-/// A client, what it did, and what of it is not as expected.
-type Fresh<'r> = (&'r Client, Record, Vec<String>);
+/// What a client did.
+struct Fresh<'r> {
+    client: &'r Client,
+    record: Record,
+    /// What of it is not as expected.
+    complaints: Vec<String>,
+    /// Evidence of its failures; none of a run whose output alone was read.
+    evidence: Vec<Trimmed>,
+}
 
 /// Reads the output of earlier runs.
 fn read<'r>(folder: &Path, clients: &[&'r Client], wrong: &mut Vec<String>) -> Vec<Fresh<'r>> {
@@ -196,7 +216,12 @@ fn read<'r>(folder: &Path, clients: &[&'r Client], wrong: &mut Vec<String>) -> V
             }
         };
         match Record::of_run(client, &output) {
-            Ok((record, complaints)) => fresh.push((*client, record, complaints)),
+            Ok((record, complaints)) => fresh.push(Fresh {
+                client,
+                record,
+                complaints,
+                evidence: Vec::new(),
+            }),
             Err(why) => wrong.push(why),
         }
     }
@@ -243,11 +268,13 @@ fn played<'r>(
     let options = Options {
         jobs: arguments.jobs.get(),
         prefixes: arguments.scenario.clone(),
+        failed: arguments.failed,
         long: registry.long.clone(),
         evidence: arguments.evidence.clone(),
         homes: target.join("conformance"),
     };
     let runs = pool::play_all(root, &entrants, &options)?;
+    let measured = measured_here()?;
     let mut fresh = Vec::new();
     for (((client, _), entrant), run) in built.iter().zip(&entrants).zip(runs) {
         let run = run.map_err(|why| format!("{}: {why}", client.name))?;
@@ -260,10 +287,61 @@ fn played<'r>(
         ));
         let (record, complaints) = Record::of_tests(&client.name, &run.client.hello, &run.tests);
         // What was not selected is as it was.
-        let earlier = entrant.record.as_ref().filter(|_| !arguments.scenario.is_empty());
-        fresh.push((*client, record.completed(earlier), complaints));
+        let is_part = !arguments.scenario.is_empty() || arguments.failed;
+        let earlier = entrant.record.as_ref().filter(|_| is_part);
+        let mut evidence = Vec::new();
+        for test in &run.tests {
+            let path = &test.scenario.path;
+            let text =
+                std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            evidence.extend(Trimmed::of(test, &text, &measured));
+        }
+        fresh.push(Fresh {
+            client,
+            record: record.completed(earlier),
+            complaints,
+            evidence,
+        });
     }
     Ok(fresh)
+}
+
+impl Fresh<'_> {
+    /// Writes results and evidence.
+    fn write(self, root: &Path) -> Result<(), String> {
+        let name = &self.client.name;
+        self.record.write(root, name)?;
+        let mut kept = trimmed::Kept::read(root, name)?;
+        kept.renew(self.evidence, |id| self.record.is_failure(id));
+        let variable = |name| std::env::var_os(name).map(PathBuf::from);
+        let here = std::fs::canonicalize(root).map_err(|error| format!("{}: {error}", root.display()))?;
+        // A folder comes before the one that contains it.
+        let machine = [variable("CARGO_TARGET_DIR"), Some(here), variable("HOME")];
+        let named = |path: &PathBuf| path.components().count() > 1;
+        let machine: Vec<PathBuf> = machine.into_iter().flatten().filter(named).collect();
+        kept.write(root, name, &machine)
+    }
+}
+
+/// Returns today, and what this machine is.
+fn measured_here() -> Result<Measured, String> {
+    let now = i64::try_from(now().as_secs()).map_err(|error| error.to_string())?;
+    let now = jiff::Timestamp::from_second(now).map_err(|error| error.to_string())?;
+    Ok(Measured {
+        day: now.strftime("%Y-%m-%d").to_string(),
+        platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        kubernetes: fake_apiserver::scenario::Version::NEWEST.name().to_owned(),
+    })
+}
+
+/// Returns the time since 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge hands in the day of a measurement"
+)]
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The programs of this workspace.

@@ -30,6 +30,7 @@ mod oracle;
 mod reference;
 mod schema;
 mod served;
+mod site;
 mod suites;
 mod sweep;
 mod tidy;
@@ -58,6 +59,8 @@ enum Chore {
     ///
     /// Needs Go, Python, Node and Maven, and 18 minutes of processor time.
     Conformance(conformance::Arguments),
+    /// Write the results, requirements and failures of all clients as static pages.
+    Site(site::Arguments),
     /// Freeze the requirements that the scenarios test as a new edition.
     Edition(edition::Arguments),
     /// Write schema/scenario.v1.json, the JSON Schema of the scenario language.
@@ -120,6 +123,7 @@ fn main() -> ExitCode {
         Chore::Scenarios(arguments) => scenarios::run(&arguments, &clients::CLIENTS),
         Chore::Defects(arguments) => defects::run(&arguments),
         Chore::Conformance(arguments) => conformance::run(&arguments),
+        Chore::Site(arguments) => site::run(&arguments),
         Chore::Edition(arguments) => edition::run(&arguments),
         Chore::Schema => schema::write(),
         Chore::ControlClients(arguments) => control_clients::run(&arguments),

@@ -4,6 +4,8 @@ const SHOWN = { all: ["ok", "bad", "new"], bad: ["bad", "new"], new: ["new"] };
 
 export function filterTests() {
   const toolbar = document.getElementById("toolbar");
+  // A page of one attempt has none.
+  if (!toolbar) return;
   const filter = document.getElementById("filter");
   const show = document.getElementById("show");
   const count = document.getElementById("count");

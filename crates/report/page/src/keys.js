@@ -1,6 +1,9 @@
 // The keyboard: between tests, between events, filter, help.
 
-/** Listens; returns a function that makes an attempt the one that the keys are about. */
+/**
+ * Listens, also on a page that has neither filter nor help. Returns a function that makes an attempt the one that the keys
+ * are about.
+ */
 export function listenToKeys(timelineOf) {
   const help = document.getElementById("help");
   const filter = document.getElementById("filter");
@@ -45,12 +48,12 @@ export function listenToKeys(timelineOf) {
     about(one);
     return timelineOf(one);
   };
-  const showHelp = () => (help.open ? help.close() : help.showModal());
+  const showHelp = () => (help?.open ? help.close() : help?.showModal());
 
   const keys = {
     "/": () => {
-      filter.focus();
-      filter.select();
+      filter?.focus();
+      filter?.select();
     },
     "?": showHelp,
     j: () => step(1),
@@ -63,17 +66,18 @@ export function listenToKeys(timelineOf) {
     "=": () => timeline()?.zoomBy(2),
     "-": () => timeline()?.zoomBy(0.5),
     0: () => timeline()?.showAll(),
-    m: () => document.getElementById("matrix").scrollIntoView(),
+    m: () => document.getElementById("matrix")?.scrollIntoView(),
     Escape: () => {
+      if (!filter) return;
       filter.value = "";
       filter.dispatchEvent(new Event("input"));
     },
   };
-  document.getElementById("keys").addEventListener("click", showHelp);
+  document.getElementById("keys")?.addEventListener("click", showHelp);
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const { target, key } = event;
-    if (help.open && key !== "?") return;
+    if (help?.open && key !== "?") return;
     if (target.matches?.("input:not([type=checkbox]), select, textarea")) {
       if (key !== "Escape") return;
       target.value = "";

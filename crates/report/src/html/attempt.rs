@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fake_apiserver::scenario::catalogue;
+use fake_apiserver::scenario::{Scenario, catalogue};
 use maud::{Markup, html};
 
-use super::events::{Lane, Line, Row, rows};
 use super::model::{Attempt, Cell, Client, Page, Test, sign};
-use super::{count, cut, source};
+use super::source;
 use crate::results::Found;
+use crate::text::{count, cut};
+use crate::timeline::{Lane, Line, Row};
 
 /// Contradictions shown per attempt.
 const FOUND_MAX: usize = 20;
@@ -54,7 +55,7 @@ pub(super) fn section(
             @if attempt.drawn { (events(test, attempt)) }
             @else {
                 p.note {
-                    (count(attempt.evidence.records.len(), "record")) " left out: the page is full. "
+                    (count(attempt.number_of_rows(), "record")) " left out: the page is full. "
                     "Draw fewer runs, or this directory alone."
                 }
             }
@@ -74,13 +75,7 @@ fn contradiction(
     found: &Found,
 ) -> Markup {
     let line = found.line_and_column().map(|(line, _)| line);
-    let drawn: BTreeMap<u64, f64> = attempt
-        .evidence
-        .records
-        .iter()
-        .filter(|record| found.evidence.contains(&record.seq))
-        .map(|record| (record.seq, record.at.as_secs_f64() * 1000.0))
-        .collect();
+    let drawn = attempt.times(&found.evidence);
     html! {
         div.found id={ (attempt.slug) "!" (number) } {
             p.check {
@@ -148,10 +143,10 @@ fn events(test: &Test<'_>, attempt: &Attempt<'_>) -> Markup {
                     }
                 }
                 tbody {
-                    @for row in rows(&attempt.evidence.records, scenario, &marked) {
+                    @for row in attempt.rows(&marked) {
                         @match row {
-                            Row::Gap(number) => tr.gap { td colspan="4" { (count(number, "record")) " left out" } },
-                            Row::Record(line) => (record(test, attempt, &line, proofs.get(&line.seq))),
+                            Row::Gap(number) => tr.gap { td colspan="4" { (count(number as usize, "record")) " left out" } },
+                            Row::Record(line) => (record(test, attempt, &line, scenario, proofs.get(&line.seq))),
                         }
                     }
                 }
@@ -163,10 +158,15 @@ fn events(test: &Test<'_>, attempt: &Attempt<'_>) -> Markup {
 fn record(
     test: &Test<'_>,
     attempt: &Attempt<'_>,
-    line: &Line<'_>,
+    line: &Line,
+    scenario: Option<&Scenario>,
     flags: Option<&Vec<(usize, &str)>>,
 ) -> Markup {
     let id = event(attempt, line.seq);
+    let steps = scenario
+        .map(|scenario| scenario.steps.as_slice())
+        .unwrap_or_default();
+    let step_line = line.step.and_then(|step| Some(steps.get(step)?.at.line));
     html! {
         tr.scripted[line.scripted].proof[flags.is_some()] id=(id) data-t=(format!("{:.3}", line.at_ms)) data-lane=(line.lane.word())
             data-kind=(line.kind) data-stream=[line.stream] data-conn=[line.conn] data-label=(line.label) {
@@ -175,7 +175,7 @@ fn record(
                 @if lane == line.lane {
                     td.(lane.word()) {
                         (line.text)
-                        @if let Some(at) = line.step_line {
+                        @if let Some(at) = step_line {
                             " " a.step href={ "#" (source::fragment(test, at)) } { "line " (at) }
                         }
                         @for (number, check) in flags.into_iter().flatten() {

@@ -4,8 +4,8 @@ use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
 use maud::{Markup, html};
 
-use super::cut;
 use super::model::{Cell, Page, Test, sign};
+use crate::text::cut;
 
 /// Characters of a reason in a cell.
 const REASON_MAX: usize = 220;

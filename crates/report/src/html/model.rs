@@ -9,9 +9,11 @@ use fake_apiserver::scenario::Scenario;
 use fake_apiserver::scenario::catalogue::Level;
 use fake_apiserver::scenario::edition::{self, Edition};
 
-use super::{Kept, Run, cut};
+use super::{Kept, Run};
 use crate::results::{Found, Kept as Tally, KnownFailure, digest};
 use crate::tally::{Proven, proven};
+use crate::text::cut;
+use crate::timeline::{self, Line, Row};
 
 /// Records drawn in total; keeps the file below about ten megabytes.
 const RECORDS_MAX: usize = 24_000;
@@ -130,11 +132,37 @@ impl Cell<'_> {
 pub(super) struct Attempt<'a> {
     pub(super) number: u32,
     pub(super) evidence: &'a Evidence,
+    /// Rows of a trimmed trace.
+    trimmed: &'a [Line],
     pub(super) found: Vec<Found>,
     /// Fragment of its section.
     pub(super) slug: String,
     /// Whether it is drawn; the page limits the number of records.
     pub(super) drawn: bool,
+}
+
+impl Attempt<'_> {
+    /// Returns the rows of the timeline; `proofs` has the `seq` of the records that are evidence.
+    pub(super) fn rows(&self, proofs: &BTreeSet<u64>) -> Vec<Row<'_>> {
+        match self.trimmed {
+            [] => timeline::rows(&self.evidence.records, proofs),
+            lines => timeline::trimmed_rows(lines),
+        }
+    }
+
+    /// Returns the number of records that could have a row.
+    pub(super) fn number_of_rows(&self) -> usize {
+        self.evidence.records.len().max(self.trimmed.len())
+    }
+
+    /// Returns the times of these records, in milliseconds.
+    pub(super) fn times(&self, seqs: &[u64]) -> BTreeMap<u64, f64> {
+        let of_records = self.evidence.records.iter();
+        let of_records = of_records.map(|record| (record.seq, record.at.as_secs_f64() * 1000.0));
+        let of_lines = self.trimmed.iter().map(|line| (line.seq, line.at_ms));
+        let times = of_records.chain(of_lines);
+        times.filter(|(seq, _)| seqs.contains(seq)).collect()
+    }
 }
 
 impl<'a> Page<'a> {
@@ -292,6 +320,7 @@ fn cell<'a>(id: &str, run: &'a Run, client: &Client) -> Option<Cell<'a>> {
             number: kept.number,
             found: found(&kept.evidence.summary),
             evidence: &kept.evidence,
+            trimmed: &kept.trimmed,
             slug: match kept.number {
                 1 => format!("{}/{}", client.slug, slug(id)),
                 number => format!("{}/{}~{number}", client.slug, slug(id)),
@@ -349,7 +378,7 @@ fn ration(tests: &mut [Test<'_>]) {
         let cells = tests.iter_mut().flat_map(|test| test.cells.iter_mut().flatten());
         for attempt in cells.flat_map(|cell| &mut cell.attempts) {
             if (attempt.evidence.summary.outcome != Outcome::Pass) == accusing {
-                let rows = attempt.evidence.records.len().min(super::events::ROWS_MAX);
+                let rows = attempt.number_of_rows().min(timeline::ROWS_MAX);
                 attempt.drawn = rows <= left;
                 left -= if attempt.drawn { rows } else { 0 };
             }

@@ -3,9 +3,9 @@
 use fake_apiserver::scenario::catalogue::{self, Requirement};
 use maud::{Markup, html};
 
-use super::cut;
 use super::model::{Client, Page, slug};
 use crate::tally::Proven;
+use crate::text::cut;
 
 pub(super) fn section(page: &Page<'_>) -> Markup {
     let judged: Vec<&Requirement> = catalogue::requirements()

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use super::cut;
 use super::model::{Test, slug};
+use crate::text::cut;
 
 /// Lines of a file shown.
 const LINES_MAX: usize = 400;
@@ -15,7 +15,11 @@ const AROUND: usize = 2;
 
 /// Returns the fragment of a line.
 pub(super) fn fragment(test: &Test<'_>, line: u32) -> String {
-    format!("scenario/{}/{line}", slug(test.id))
+    of_line(test.id, line)
+}
+
+fn of_line(id: &str, line: u32) -> String {
+    format!("scenario/{}/{line}", slug(id))
 }
 
 /// Returns the whole file; `marked` has the lines that contradictions link to.
@@ -23,26 +27,33 @@ pub(super) fn file(test: &Test<'_>, marked: &BTreeSet<u32>) -> Markup {
     let Some(source) = &test.source else {
         return html! {};
     };
-    let lines = source.text.lines().count();
     html! {
         details.source open {
             summary { "Scenario" }
             @if source.differs {
                 p.note { "The runs had different files of this id; this is the one of the first." }
             }
-            // A long line scrolls inside the block, also by keyboard.
-            pre tabindex="0" role="region" aria-label={ "Scenario " (cut(test.id, 200)) } {
-                code {
-                    @for (number, text) in (1..).zip(source.text.lines().take(LINES_MAX)) {
-                        span.line.marked[marked.contains(&number)] id=(fragment(test, number)) {
-                            span.no aria-hidden="true" { (number) }
-                            (cut(text, 400)) "\n"
-                        }
+            (lines(test.id, source.text, marked))
+        }
+    }
+}
+
+/// Returns the lines of a file, each with its fragment.
+pub(super) fn lines(id: &str, text: &str, marked: &BTreeSet<u32>) -> Markup {
+    let number_of_lines = text.lines().count();
+    html! {
+        // A long line scrolls inside the block, also by keyboard.
+        pre tabindex="0" role="region" aria-label={ "Scenario " (cut(id, 200)) } {
+            code {
+                @for (number, text) in (1..).zip(text.lines().take(LINES_MAX)) {
+                    span.line.marked[marked.contains(&number)] id=(of_line(id, number)) {
+                        span.no aria-hidden="true" { (number) }
+                        (cut(text, 400)) "\n"
                     }
                 }
             }
-            @if lines > LINES_MAX { p.note { (lines - LINES_MAX) " lines left out." } }
         }
+        @if number_of_lines > LINES_MAX { p.note { (number_of_lines - LINES_MAX) " lines left out." } }
     }
 }
 

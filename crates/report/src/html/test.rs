@@ -6,7 +6,8 @@ use fake_apiserver::scenario::catalogue;
 use maud::{Markup, html};
 
 use super::model::{Attempt, Page, Test};
-use super::{attempt, cut, source};
+use super::{attempt, source};
+use crate::text::cut;
 
 pub(super) fn sections(page: &Page<'_>) -> Markup {
     let shown: Vec<&Test<'_>> = page.tests.iter().filter(|test| test.has_section()).collect();
@@ -30,15 +31,20 @@ fn opened<'a>(tests: &[&'a Test<'_>]) -> Option<&'a str> {
     accusing.or(attempts.first()).map(|one| one.slug.as_str())
 }
 
+/// Returns the attempts of a page's tests beside the scenario, where another page has said what the tests are.
+pub(super) fn attempts(page: &Page<'_>) -> Markup {
+    let shown: Vec<&Test<'_>> = page.tests.iter().filter(|test| test.has_section()).collect();
+    let opened = opened(&shown);
+    html! {
+        @for test in shown {
+            article.test id=(test.fragment()) data-id=(cut(test.id, 200)) aria-label=(cut(test.id, 200)) {
+                (beside(page, test, opened))
+            }
+        }
+    }
+}
+
 fn section(page: &Page<'_>, test: &Test<'_>, opened: Option<&str>) -> Markup {
-    let marked: BTreeSet<u32> = test
-        .cells
-        .iter()
-        .flatten()
-        .flat_map(|cell| &cell.attempts)
-        .flat_map(|attempt| &attempt.found)
-        .filter_map(|found| Some(found.line_and_column()?.0))
-        .collect();
     let why = test
         .source
         .as_ref()
@@ -53,18 +59,33 @@ fn section(page: &Page<'_>, test: &Test<'_>, opened: Option<&str>) -> Markup {
             p.title { (cut(&test.title, 400)) }
             @if let Some(why) = why { p.why { (cut(why.trim(), 1200)) } }
             (covers(page, test))
-            div.beside {
-                div.attempts {
-                    @for (client, cell) in page.clients.iter().zip(&test.cells) {
-                        @if let Some(cell) = cell {
-                            @for one in &cell.attempts {
-                                (attempt::section(page, test, client, cell, one, opened == Some(&one.slug)))
-                            }
+            (beside(page, test, opened))
+        }
+    }
+}
+
+/// Returns the attempts, and the scenario with the lines that they contradict.
+fn beside(page: &Page<'_>, test: &Test<'_>, opened: Option<&str>) -> Markup {
+    let marked: BTreeSet<u32> = test
+        .cells
+        .iter()
+        .flatten()
+        .flat_map(|cell| &cell.attempts)
+        .flat_map(|attempt| &attempt.found)
+        .filter_map(|found| Some(found.line_and_column()?.0))
+        .collect();
+    html! {
+        div.beside {
+            div.attempts {
+                @for (client, cell) in page.clients.iter().zip(&test.cells) {
+                    @if let Some(cell) = cell {
+                        @for one in &cell.attempts {
+                            (attempt::section(page, test, client, cell, one, opened == Some(&one.slug)))
                         }
                     }
                 }
-                (source::file(test, &marked))
             }
+            (source::file(test, &marked))
         }
     }
 }

@@ -60,6 +60,7 @@ fn kept(id: &str, records: Vec<Record>, contradictions: serde_json::Value) -> Ke
             records,
             errors: String::new(),
         },
+        trimmed: Vec::new(),
     }
 }
 
@@ -163,7 +164,7 @@ fn a_long_trace_is_cut_and_keeps_what_is_evidence() {
         "check": "INV-03", "requirements": [], "sentence": "s", "place": null, "evidence": [2500], "expected": "", "actual": "",
     }]);
     let page = page(&[run("a", vec![kept("g/long", records, contradiction)])]);
-    assert!(page.matches("<tr").count() < events::ROWS_MAX + 20);
+    assert!(page.matches("<tr").count() < crate::timeline::ROWS_MAX + 20);
     assert!(page.contains("2197 records left out"), "first gap");
     assert!(page.contains("id=\"a/g/long@2500\"") && page.contains("id=\"a/g/long@4999\""));
     assert!(!page.contains("id=\"a/g/long@2000\""));

@@ -55,6 +55,8 @@ pub(crate) struct Options {
     pub(crate) jobs: usize,
     /// Ids of scenarios, or their beginnings; empty: all.
     pub(crate) prefixes: Vec<String>,
+    /// Play only what the record has as failures.
+    pub(crate) failed: bool,
     /// Scenarios that are played though they take minutes.
     pub(crate) long: Vec<String>,
     /// Folder for the evidence of attempts that did not pass.
@@ -102,7 +104,14 @@ pub(crate) fn play_all(
     let mut done: Vec<Vec<Tested>> = entrants.iter().map(|_| Vec::new()).collect();
     for (entrant, client) in clients.iter().enumerate() {
         let Ok(client) = client else { continue };
-        for test in &tests {
+        let record = entrants[entrant].record.as_ref();
+        let left_out = &entrants[entrant].left_out;
+        let failed =
+            |id: &String| record.is_some_and(|record| record.is_failure(id)) && !left_out.contains(id);
+        for test in tests
+            .iter()
+            .filter(|test| !options.failed || failed(&test.scenario.id))
+        {
             let known = entrants[entrant].known.of(&test.scenario.id).cloned();
             let is_long = options.long.contains(&test.scenario.id);
             match client.left_out(test, is_long) {

@@ -116,6 +116,12 @@ impl Record {
         file(root, client).is_file()
     }
 
+    /// Whether the client failed this scenario, in every attempt.
+    pub(crate) fn is_failure(&self, scenario: &str) -> bool {
+        let test = self.tests.get(scenario);
+        test.is_some_and(|test| test.outcome.accuses_client() && !test.flaky)
+    }
+
     /// Writes the record of a client.
     ///
     /// # Errors

@@ -1,12 +1,14 @@
 //! Records of a trace as rows of a table with three lanes: client events, requests and connections, server and store.
-//! It must not know verdicts; the rows that are evidence are an argument.
+//! Reports and committed evidence have the same rows. It must not know verdicts or HTML; the rows that are evidence are an
+//! argument.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use fake_apiserver::record::{Frame, FrameType, Record, Side, Verb, What, line};
-use fake_apiserver::scenario::Scenario;
+use serde::{Deserialize, Serialize};
 
-use super::cut;
+use crate::text::cut;
 
 /// Rows of one attempt, limited to this many at its beginning …
 const FIRST_ROWS: usize = 300;
@@ -18,14 +20,15 @@ const AROUND: usize = 3;
 const PROOFS_MAX: usize = 60;
 
 /// Most rows of one attempt.
-pub(super) const ROWS_MAX: usize = FIRST_ROWS + LAST_ROWS + PROOFS_MAX * (2 * AROUND + 1);
+pub(crate) const ROWS_MAX: usize = FIRST_ROWS + LAST_ROWS + PROOFS_MAX * (2 * AROUND + 1);
 
 /// Characters of a row's text.
 const TEXT_MAX: usize = 300;
 
 /// Lane of a record: the side that acted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lane {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lane {
     /// Reported by the client.
     Client,
     /// Seen on the wire.
@@ -36,9 +39,9 @@ pub(super) enum Lane {
 
 impl Lane {
     /// All lanes, in drawing order.
-    pub(super) const ALL: [Self; 3] = [Self::Client, Self::Wire, Self::Server];
+    pub(crate) const ALL: [Self; 3] = [Self::Client, Self::Wire, Self::Server];
 
-    pub(super) fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Client => "Client events",
             Self::Wire => "Requests and connections",
@@ -47,7 +50,7 @@ impl Lane {
     }
 
     /// Returns the word used in the table's data, which the script reads.
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Wire => "wire",
@@ -57,64 +60,128 @@ impl Lane {
 }
 
 /// One row.
-pub(super) enum Row<'a> {
+pub(crate) enum Row<'a> {
     /// A record.
-    Record(Line<'a>),
+    Record(Cow<'a, Line>),
     /// Number of records left out.
-    Gap(usize),
+    Gap(u64),
 }
 
 /// A record as a row.
-pub(super) struct Line<'a> {
-    pub(super) seq: u64,
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Position in the trace.
+    pub seq: u64,
     /// Milliseconds from the start.
-    pub(super) at_ms: f64,
-    pub(super) lane: Lane,
-    pub(super) kind: &'a str,
+    #[serde(rename = "at")]
+    pub at_ms: f64,
+    /// The side that acted.
+    pub lane: Lane,
+    /// Kind of the record.
+    pub kind: Cow<'static, str>,
     /// Request it belongs to.
-    pub(super) stream: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u64>,
     /// Connection it belongs to.
-    pub(super) conn: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conn: Option<u64>,
     /// Short label in the drawing.
-    pub(super) label: String,
-    pub(super) text: String,
+    pub label: String,
+    /// The record in words.
+    pub text: String,
     /// Whether the script caused it: the server deviated from a real one.
-    pub(super) scripted: bool,
-    /// Line in the scenario file that caused it.
-    pub(super) step_line: Option<u32>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scripted: bool,
+    /// Step of the scenario that it begins, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
 }
 
+/// Records of a trace that have a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    /// At the beginning.
+    pub(crate) first: usize,
+    /// At the end.
+    pub(crate) last: usize,
+    /// Around each record of evidence, on either side.
+    pub(crate) around: usize,
+}
+
+/// Rows of one attempt in a report.
+const WHOLE: Window = Window {
+    first: FIRST_ROWS,
+    last: LAST_ROWS,
+    around: AROUND,
+};
+
 /// Returns the rows of a trace; `proofs` has the `seq` of the records that are evidence.
-pub(super) fn rows<'a>(
-    records: &'a [Record],
-    scenario: Option<&Scenario>,
-    proofs: &BTreeSet<u64>,
-) -> Vec<Row<'a>> {
-    let mut shown: BTreeSet<usize> = (0..records.len().min(FIRST_ROWS)).collect();
-    shown.extend(records.len().saturating_sub(LAST_ROWS)..records.len());
+pub(crate) fn rows(records: &[Record], proofs: &BTreeSet<u64>) -> Vec<Row<'static>> {
+    with_gaps(lines(records, proofs, WHOLE).into_iter().map(Cow::Owned))
+}
+
+/// Returns the rows of a trace that was trimmed before.
+pub(crate) fn trimmed_rows(lines: &[Line]) -> Vec<Row<'_>> {
+    with_gaps(lines.iter().map(Cow::Borrowed))
+}
+
+fn with_gaps<'a>(lines: impl Iterator<Item = Cow<'a, Line>>) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    let mut next = None;
+    for line in lines {
+        if let Some(left_out) = next
+            .and_then(|next| line.seq.checked_sub(next))
+            .filter(|number| *number > 0)
+        {
+            rows.push(Row::Gap(left_out));
+        }
+        next = Some(line.seq + 1);
+        rows.push(Row::Record(line));
+    }
+    rows
+}
+
+/// Returns the lines of a trace that a window shows.
+pub(crate) fn lines(records: &[Record], proofs: &BTreeSet<u64>, window: Window) -> Vec<Line> {
+    let mut shown: BTreeSet<usize> = (0..records.len().min(window.first)).collect();
+    shown.extend(records.len().saturating_sub(window.last)..records.len());
     let proving = records
         .iter()
         .enumerate()
         .filter(|(_, record)| proofs.contains(&record.seq));
     for (at, _) in proving.take(PROOFS_MAX) {
-        shown.extend(at.saturating_sub(AROUND)..=(at + AROUND).min(records.len() - 1));
+        shown.extend(at.saturating_sub(window.around)..=(at + window.around).min(records.len() - 1));
     }
-    let mut rows = Vec::with_capacity(shown.len() + 1);
-    let mut next = 0;
-    for at in shown {
-        if at > next {
-            rows.push(Row::Gap(at - next));
-        }
-        rows.push(Row::Record(drawn(&records[at], scenario)));
-        next = at + 1;
-    }
-    rows
+    shown.into_iter().map(|at| drawn(&records[at])).collect()
 }
 
-fn drawn<'a>(record: &'a Record, scenario: Option<&Scenario>) -> Line<'a> {
+/// Records at the beginning of a trimmed trace, with half as many at its end: the first number that fits.
+const TRIMMED: [usize; 8] = [120, 80, 56, 40, 28, 20, 12, 6];
+
+/// Records kept on either side of each record of evidence in a trimmed trace.
+const TRIMMED_AROUND: usize = 2;
+
+/// Returns the lines of a trace in at most about `bytes_max` bytes of JSON: the evidence with what is around it, the
+/// beginning and the end.
+pub fn trimmed(records: &[Record], proofs: &BTreeSet<u64>, bytes_max: usize) -> Vec<Line> {
+    let of = |first: usize| {
+        let window = Window {
+            first,
+            last: first / 2,
+            around: TRIMMED_AROUND,
+        };
+        lines(records, proofs, window)
+    };
+    let bytes = |lines: &Vec<Line>| serde_json::to_string(lines).map_or(0, |text| text.len());
+    let mut tried = TRIMMED.into_iter().map(of);
+    let fits = tried.find(|lines| bytes(lines) <= bytes_max);
+    fits.unwrap_or_else(|| of(TRIMMED[TRIMMED.len() - 1]))
+}
+
+fn drawn(record: &Record) -> Line {
     let what = &record.what;
-    let step_line = if let (What::Step { step, .. }, Some(scenario)) = (what, scenario) {
-        scenario.steps.get(*step).map(|step| step.at.line)
+    let step = if let What::Step { step, .. } = what {
+        Some(*step)
     } else {
         None
     };
@@ -125,15 +192,15 @@ fn drawn<'a>(record: &'a Record, scenario: Option<&Scenario>) -> Line<'a> {
     };
     Line {
         seq: record.seq,
-        at_ms: record.at.as_secs_f64() * 1000.0,
+        at_ms: record.at.as_micros() as f64 / 1000.0,
         lane: lane(what),
-        kind,
+        kind: Cow::Borrowed(kind),
         stream: what.stream().map(|stream| stream.0),
         conn: conn(what),
         label: cut(&label(what), 40),
         text: cut(&line::text(what), TEXT_MAX),
         scripted: is_scripted(what),
-        step_line,
+        step,
     }
 }
 
@@ -284,4 +351,58 @@ fn frame_label(frame: &Frame) -> String {
 /// Returns the key without its namespace.
 fn name(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn trace(number: u64) -> Vec<Record> {
+        let record = |seq| Record {
+            seq,
+            at: Duration::from_millis(seq),
+            what: What::ScriptDone,
+        };
+        (0..number).map(record).collect()
+    }
+
+    #[test]
+    fn a_trimmed_trace_keeps_the_evidence_in_few_bytes() {
+        let proofs = BTreeSet::from([2500]);
+        let lines = trimmed(&trace(5000), &proofs, 4000);
+        assert!(serde_json::to_string(&lines).unwrap().len() <= 4000);
+        let seqs: Vec<u64> = lines.iter().map(|line| line.seq).collect();
+        for seq in [0, 2498, 2500, 2502, 4999] {
+            assert!(seqs.contains(&seq), "{seq}: {seqs:?}");
+        }
+        assert!(seqs.is_sorted());
+    }
+
+    #[test]
+    fn a_short_trace_is_whole() {
+        assert_eq!(trimmed(&trace(30), &BTreeSet::new(), 100_000).len(), 30);
+    }
+
+    #[test]
+    fn gaps_are_those_of_the_whole_trace() {
+        let lines = trimmed(&trace(5000), &BTreeSet::new(), 4000);
+        let rows = trimmed_rows(&lines);
+        let (mut shown, mut left_out) = (0, 0);
+        for row in &rows {
+            match row {
+                Row::Record(_) => shown += 1,
+                Row::Gap(number) => left_out += number,
+            }
+        }
+        assert_eq!(shown + left_out, 5000);
+    }
+
+    #[test]
+    fn a_line_is_read_as_it_was_written() {
+        let lines = trimmed(&trace(3), &BTreeSet::new(), 100_000);
+        let text = serde_json::to_string(&lines).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<Line>>(&text).unwrap(), lines);
+    }
 }
