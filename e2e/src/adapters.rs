@@ -54,6 +54,9 @@ pub struct Client {
     pub ecosystem: String,
     /// Command of the adapter, with placeholders.
     pub run: Vec<String>,
+    /// Whether another client is a newer version of the same library: its row is in an appendix.
+    #[serde(default)]
+    pub older: bool,
 }
 
 /// Scenarios that prove nothing about some clients.

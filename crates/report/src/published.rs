@@ -54,6 +54,8 @@ pub struct Client {
     pub command: String,
     /// Whether client and suite have the same authors.
     pub is_own: bool,
+    /// Whether another client is a newer version of the same library.
+    pub is_older: bool,
     /// Names and values that were measured and are not judged.
     pub behaviour: Vec<(String, String)>,
     /// Results by scenario.

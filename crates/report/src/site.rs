@@ -26,8 +26,14 @@ pub struct Page {
 
 /// Returns all pages, in a fixed order.
 pub fn pages(published: &Published) -> Vec<Page> {
-    let mut pages = vec![index::page(published), requirements::page(published)];
-    pages.extend(published.clients.iter().map(|one| client::page(published, one)));
+    let suite = published.digest();
+    let mut pages = vec![index::page(published, &suite), requirements::page(published)];
+    pages.extend(
+        published
+            .clients
+            .iter()
+            .map(|one| client::page(published, &suite, one)),
+    );
     let requirements = fake_apiserver::scenario::catalogue::requirements();
     pages.extend(requirements.iter().map(|one| requirement::page(published, one)));
     let scenarios = published.scenarios.iter();

@@ -146,7 +146,15 @@ mod tests {
         let Some(mut browser) = toolchain::or_skip(toolchain::browser("site.mjs")) else {
             return;
         };
-        let published = committed();
+        // With all clients the check of the index would take minutes.
+        let mut published = committed();
+        published.clients.truncate(4);
+        let mut failing = published
+            .clients
+            .iter_mut()
+            .filter(|client| client.failures().next().is_some());
+        let last = failing.next_back().expect("a client that fails something");
+        last.tests.values_mut().for_each(|test| test.evidence = None);
         let program = std::env::current_exe().unwrap();
         let folder = program.ancestors().nth(2).unwrap().join("site");
         let screenshots = folder.with_file_name("site-screenshots");
@@ -160,7 +168,7 @@ mod tests {
             "requirements/WATCH-03.html".to_owned(),
             "scenarios/decode.a-deletion-that-cannot-be-decoded-is-not-skipped.html".to_owned(),
         ];
-        paths.extend(failure(&published, false));
+        paths.push(failure(&published, false).expect("it was removed"));
         paths.push(with_evidence);
         let output = browser
             .arg(&folder)

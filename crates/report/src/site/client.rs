@@ -12,7 +12,7 @@ use super::index::standing;
 use super::layout::{self, Draft, folded, inline, issue, joined};
 use crate::published::{CONSEQUENCES, Client, Published, Shown, Test, is_scored};
 
-pub(super) fn page(published: &Published, client: &Client) -> Page {
+pub(super) fn page(published: &Published, suite: &str, client: &Client) -> Page {
     let draft = Draft::new(
         layout::of_client(&client.name),
         &format!("{} {}", client.title, client.version),
@@ -28,7 +28,7 @@ pub(super) fn page(published: &Published, client: &Client) -> Page {
         &html! {
             h1 { (inline(&client.title)) " " span.version { (client.version) } }
             @if client.is_own { p.lead { "This client and the suite have the same authors." } }
-            (facts(published, client))
+            (facts(suite, client))
             h2 #defects { "Defects" }
             @if broken.is_empty() { p { "No requirement is shown broken on input that a cluster, a network or a common proxy sends." } }
             @for consequence in CONSEQUENCES {
@@ -49,7 +49,7 @@ pub(super) fn page(published: &Published, client: &Client) -> Page {
     )
 }
 
-fn facts(published: &Published, client: &Client) -> Markup {
+fn facts(suite: &str, client: &Client) -> Markup {
     let evidence: Vec<_> = client
         .failures()
         .filter_map(|(_, test)| test.evidence.as_ref())
@@ -72,7 +72,7 @@ fn facts(published: &Published, client: &Client) -> Markup {
                 dt { "server" }
                 dd { (distinct(&|one| format!("fake-apiserver {}, Kubernetes {}", one.program, one.kubernetes))) }
             }
-            dt { "suite" } dd { code { (published.digest()) } }
+            dt { "suite" } dd { code { (suite) } }
             @for (name, value) in &client.behaviour { dt { (name) } dd { (inline(value)) } }
         }
     }

@@ -10,9 +10,10 @@ use super::Page;
 use super::layout::{Draft, wide};
 use crate::published::{CONSEQUENCES, Client, Published, Shown};
 
-pub(super) fn page(published: &Published) -> Page {
+pub(super) fn page(published: &Published, suite: &str) -> Page {
     let draft = Draft::new("index.html".to_owned(), "Conformance of Kubernetes watch clients");
     let (own, others): (Vec<&Client>, Vec<&Client>) = published.clients.iter().partition(|one| one.is_own);
+    let (older, current): (Vec<&Client>, Vec<&Client>) = others.into_iter().partition(|one| one.is_older);
     draft.page(
         false,
         &html! {
@@ -23,10 +24,14 @@ pub(super) fn page(published: &Published) -> Page {
                 "input that a kube-apiserver, a network or a common proxy sends. Each failure has a page with the contradiction, "
                 "the scenario, and the command that shows it again."
             }
+            p {
+                "A failure that is wrong is a bug of this suite: " code { "docs/contest.md" } " of its repository says how an objection is "
+                "decided, and " code { "docs/withdrawn.md" } " lists what was withdrawn."
+            }
             dl.facts {
                 dt { "requirements" } dd { (catalogue::requirements().len()) }
                 dt { "scenarios" } dd { (published.scenarios.len()) }
-                dt { "suite" } dd { code { (published.digest()) } }
+                dt { "suite" } dd { code { (suite) } }
             }
             h2 #clients { "Clients" }
             p {
@@ -34,7 +39,7 @@ pub(super) fn page(published: &Published) -> Page {
                 em { "stuck" } " (or dead), " em { "overload" } " (of the server), " em { "leak" } ", " em { "stale" }
                 " (until the next relist), " em { "waste" } ", " em { "hidden" } " (the user is not told)."
             }
-            (wide("Clients by consequence", &clients(published, &draft, &others)))
+            (wide("Clients by consequence", &clients(published, &draft, &current)))
             p.small {
                 em { "Core" } " requirements have a scenario that leaves the client’s settings at their defaults, so that every "
                 "informer is judged on them; " em { "optional" } " ones need a feature that not every library has. "
@@ -42,6 +47,10 @@ pub(super) fn page(published: &Published) -> Page {
                 " counts requirements that are broken only on input of aggregated or old servers, or of nobody known: shown, not scored."
             }
             @for client in own { (own_row(published, &draft, client)) }
+            @if !older.is_empty() {
+                h2 #older { "Older versions" }
+                (wide("Older versions by consequence", &clients(published, &draft, &older)))
+            }
             h2 #groups { "By group: broken of judged" }
             (wide("Clients by group of requirements", &groups(published, &draft)))
             h2 #outcomes { "Scenarios by outcome" }

@@ -114,6 +114,7 @@ impl Gathered {
             adapter: adapter(client),
             command: client.run.join(" "),
             is_own: name == OWN,
+            is_older: client.older,
             behaviour: behaviour.collect(),
             tests,
         });

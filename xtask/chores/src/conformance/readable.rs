@@ -57,8 +57,9 @@ struct Defect<'a> {
 pub(crate) fn text(published: &Published, unrecorded: &[String]) -> String {
     let mut page = HEAD.to_owned();
     let (own, others): (Vec<&Client>, Vec<&Client>) = published.clients.iter().partition(|one| one.is_own);
+    let (older, current): (Vec<&Client>, Vec<&Client>) = others.into_iter().partition(|one| one.is_older);
     page.push_str("## Clients\n\n");
-    matrix(published, &others, &mut page);
+    matrix(published, &current, &mut page);
     page.push_str(LEGEND);
     for client in own {
         let standing = standing(published, client);
@@ -77,23 +78,34 @@ pub(crate) fn text(published: &Published, unrecorded: &[String]) -> String {
         let _ = writeln!(page, "\nWithout recorded results: {}.", unrecorded.join(", "));
     }
     page.push_str("\n## Defects, by client\n");
+    sections(published, &current, &mut page);
+    if !older.is_empty() {
+        page.push_str("\n## Older versions\n\n");
+        matrix(published, &older, &mut page);
+        sections(published, &older, &mut page);
+    }
+    page
+}
+
+/// Writes a section for each client with defects, and a list of those without.
+fn sections(published: &Published, clients: &[&Client], page: &mut String) {
     let mut flawless = Vec::new();
-    for client in others {
+    for client in clients {
         let defects = defects(published, client);
         if defects.is_empty() {
             flawless.push(client);
-        } else {
-            let _ = write!(page, "\n### {} {}\n\n", client.title, client.version);
-            for line in lines(&defects) {
-                let _ = writeln!(page, "* {line}");
-            }
-            let _ = writeln!(
-                page,
-                "\n<sub>{}{}</sub>",
-                hardening(published, client),
-                records(client)
-            );
+            continue;
         }
+        let _ = write!(page, "\n### {} {}\n\n", client.title, client.version);
+        for line in lines(&defects) {
+            let _ = writeln!(page, "* {line}");
+        }
+        let _ = writeln!(
+            page,
+            "\n<sub>{}{}</sub>",
+            hardening(published, client),
+            records(client)
+        );
     }
     if !flawless.is_empty() {
         page.push_str("\n### No defect shown\n\n");
@@ -106,7 +118,6 @@ pub(crate) fn text(published: &Published, unrecorded: &[String]) -> String {
             );
         }
     }
-    page
 }
 
 fn standing<'r>(published: &Published, client: &Client) -> Vec<(&'r Requirement, Shown)> {
@@ -268,7 +279,7 @@ fn records(client: &Client) -> String {
     if left_out > 0 {
         let _ = write!(
             records,
-            "; {left_out} scenarios [left out](adapters/adapters.yaml)"
+            "; scenarios [left out](adapters/adapters.yaml): {left_out}"
         );
     }
     records + "."

@@ -269,6 +269,7 @@ mod tests {
             title: String::new(),
             ecosystem: String::new(),
             run: Vec::new(),
+            older: false,
         };
         Record::of_run(&client, &lines.join("\n"))
     }
