@@ -75,6 +75,7 @@ pub(crate) fn read(folder: &Path) -> Result<Run, Failure> {
         Ok(Kept {
             number: number(attempt),
             evidence: evidence::read(attempt).map_err(Failure::Usage)?,
+            scenario: None,
             trimmed: Vec::new(),
         })
     });

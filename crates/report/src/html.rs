@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use conformance::adapter::evidence::Evidence;
+use fake_apiserver::scenario::SharedScenario;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
@@ -49,6 +50,8 @@ pub struct Kept {
     pub number: u32,
     /// Its evidence.
     pub evidence: Evidence,
+    /// The scenario, if it is parsed already: one with thousands of objects takes long.
+    pub scenario: Option<SharedScenario>,
     /// The rows of its timeline if the trace was trimmed: then the evidence has no records.
     pub trimmed: Vec<Line>,
 }

@@ -129,7 +129,7 @@ fn events(test: &Test<'_>, attempt: &Attempt<'_>) -> Markup {
             proofs.entry(*seq).or_default().push((number, &found.check));
         }
     }
-    let scenario = test.source.as_ref().and_then(|source| source.scenario.as_ref());
+    let scenario = test.source.as_ref().and_then(|source| source.scenario.as_deref());
     let marked: BTreeSet<u64> = proofs.keys().copied().collect();
     let title = format!("Events of {}", cut(&attempt.slug, 200));
     html! {

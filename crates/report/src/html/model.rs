@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use conformance::adapter::evidence::{Evidence, Summary};
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
-use fake_apiserver::scenario::Scenario;
+use fake_apiserver::scenario::SharedScenario;
 use fake_apiserver::scenario::catalogue::Level;
 use fake_apiserver::scenario::edition::{self, Edition};
 
@@ -90,7 +90,7 @@ impl Test<'_> {
 /// File of a scenario.
 pub(super) struct Source<'a> {
     pub(super) text: &'a str,
-    pub(super) scenario: Option<Scenario>,
+    pub(super) scenario: Option<SharedScenario>,
     /// Whether another run had another file of the same id.
     pub(super) differs: bool,
 }
@@ -366,7 +366,10 @@ fn source<'a>(id: &str, runs: &'a [Run]) -> Option<Source<'a>> {
     let own = digest(&first.evidence.text);
     Some(Source {
         text: &first.evidence.text,
-        scenario: first.evidence.scenario().ok(),
+        scenario: first
+            .scenario
+            .clone()
+            .or_else(|| Some(first.evidence.scenario().ok()?.into())),
         differs: kept.iter().any(|kept| digest(&kept.evidence.text) != own),
     })
 }

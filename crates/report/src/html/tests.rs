@@ -60,6 +60,7 @@ fn kept(id: &str, records: Vec<Record>, contradictions: serde_json::Value) -> Ke
             records,
             errors: String::new(),
         },
+        scenario: None,
         trimmed: Vec::new(),
     }
 }

@@ -134,6 +134,7 @@ fn run(client: &Client, test: &Test, evidence: &Evidence, scenario: &SharedScena
         attempts: vec![Kept {
             number: 1,
             evidence: files,
+            scenario: Some(scenario.clone()),
             trimmed: evidence.trace.clone(),
         }],
     }
