@@ -25,7 +25,7 @@ pub(super) fn page(published: &Published, suite: &str) -> Page {
                 "the scenario, and the command that shows it again."
             }
             p {
-                "A failure that is wrong is a bug of this suite: " code { "docs/contest.md" } " of its repository says how an objection is "
+                "A failure that is wrong is a bug of this suite: " code { "docs/contest.md" } " of its repository describes how an objection is "
                 "decided, and " code { "docs/withdrawn.md" } " lists what was withdrawn."
             }
             dl.facts {
