@@ -143,7 +143,7 @@ mod tests {
         };
         // With all clients the check of the index would take minutes.
         let mut published = committed();
-        published.clients.truncate(2);
+        published.clients.truncate(3);
         let mut failing = published
             .clients
             .iter_mut()
