@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tests::programs::as_in_a_shell;
+
 use crate::toolchain::{Missing, run};
 
 /// Files that are not copied: results of builds in the folder itself, and the description of the programs.
@@ -60,10 +62,9 @@ pub(crate) fn ran(commands: &[Vec<String>], out: &Path) -> Result<(), Missing> {
             PathBuf::from(program)
         };
         let mut started = Command::new(program);
-        run(
-            &command.join(" "),
-            started.args(arguments).current_dir(out).stdin(Stdio::null()),
-        )?;
+        started.args(arguments).current_dir(out).stdin(Stdio::null());
+        as_in_a_shell(&mut started);
+        run(&command.join(" "), &mut started)?;
     }
     Ok(())
 }

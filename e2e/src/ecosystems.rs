@@ -7,6 +7,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tests::programs::as_in_a_shell;
+
 use crate::toolchain::{self, Missing, copy, environment, fake_apiserver, kept, npm_ci, repository, run};
 
 /// Files that tools create next to the sources of a copy.
@@ -75,6 +77,7 @@ pub fn wheel() -> Result<(), Missing> {
         ])
         .env("CARGO", package.join("wheel/cargo-of-tests"))
         .current_dir(&package);
+    as_in_a_shell(&mut build);
     tested("maturin build", &mut build);
 
     let example = repository().join("examples/python");

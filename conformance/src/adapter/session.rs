@@ -92,8 +92,7 @@ impl Session {
         match line::read(text) {
             Line::Event(event) => {
                 self.message_bytes += text.len();
-                let taken = self.bounded().and_then(|()| self.event(*event));
-                if let Err(fault) = taken.and_then(|()| self.bounded()) {
+                if let Err(fault) = self.event(*event).and_then(|()| self.bounded()) {
                     self.fault = Some(fault);
                 }
             }

@@ -23,6 +23,7 @@ use crate::crd::patterns;
 pub mod check;
 mod engine;
 mod eval;
+mod json;
 mod library;
 pub(crate) mod meter;
 mod operators;
@@ -30,16 +31,15 @@ mod plan;
 #[cfg(test)]
 mod tests;
 mod value;
-mod values;
 
+pub(crate) use json::double;
+pub use json::{check_constructed, to_json, untyped, with_format};
 pub use library::authorization::Authorizer;
 pub(crate) use library::url::is_absolute as is_absolute_url;
 pub(crate) use meter::Meter;
 pub use meter::{Budget, CALL_COST_MAX, CONDITIONS_COST_MAX, OBJECT_COST_MAX};
 pub(crate) use value::{Key, Opaque};
 pub use value::{List, Map, Struct, Text, Value};
-pub(crate) use values::double;
-pub use values::{check_constructed, to_json, untyped, with_format};
 
 /// Stack size for parsing, in bytes: each level of nesting is a call for each rule of the grammar.
 const STACK_BYTES: usize = 64 << 20;

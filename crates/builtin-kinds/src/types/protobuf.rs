@@ -14,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::times::micros_at;
 use super::{Field, Shape, Struct, Type, of, types};
 
 mod schema;
@@ -165,11 +166,10 @@ fn time(message: &[u8], micro: bool) -> Result<Value, String> {
     if !WRITABLE.contains(&seconds) {
         return Err("a time that no year of four digits has".to_owned());
     }
-    let whole = timestamp_at(seconds);
     Ok(if micro {
-        format!("{}.{:06}Z", whole.trim_end_matches('Z'), nanos / 1000).into()
+        micros_at(seconds, nanos / 1000).into()
     } else {
-        whole.into()
+        timestamp_at(seconds).into()
     })
 }
 

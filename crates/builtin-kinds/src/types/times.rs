@@ -114,8 +114,13 @@ pub(super) fn micro_time(text: &str) -> Result<Value, String> {
     if (seconds, read.micros) == (ZERO, 0) {
         return Ok(Value::Null);
     }
+    Ok(micros_at(seconds, read.micros.into()).into())
+}
+
+/// Formats a `MicroTime`: seconds since 1970 and microseconds of the next one.
+pub(super) fn micros_at(seconds: i64, micros: u64) -> String {
     let whole = timestamp_at(seconds);
-    Ok(format!("{}.{:06}Z", whole.trim_end_matches('Z'), read.micros).into())
+    format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
 
 impl Read {
