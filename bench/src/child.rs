@@ -89,6 +89,19 @@ impl Child {
         self.process.id()
     }
 
+    /// Returns whether a thread runs or could.
+    pub(crate) fn runs(&self) -> io::Result<bool> {
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            let text = std::fs::read_to_string(thread?.path().join("stat"))?;
+            // The state follows the name, which is in parentheses.
+            let state = text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+            if state == Some('R') {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     pub(crate) fn memory(&self) -> io::Result<Memory> {
         let mut text = String::new();
         std::fs::File::open(format!("/proc/{}/status", self.process.id()))?.read_to_string(&mut text)?;

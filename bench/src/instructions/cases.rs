@@ -14,9 +14,6 @@ use crate::swarm::Swarm;
 /// Number of requests of a count.
 const REQUESTS: u64 = 200;
 
-/// Number of GETs of a count: of a short request the turns of the server, which vary, are a larger part.
-const GETS: u64 = 1_500;
-
 /// Counts of which the least is taken.
 const ROUNDS: usize = 3;
 
@@ -60,7 +57,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "get",
         work: "GET of a ConfigMap of 0.5 KB",
         count: |programs| {
-            requests(programs, "get", GETS, |_| {
+            requests(programs, "get", |_| {
                 request("GET", &format!("{CONFIG_MAPS}/one"), b"")
             })
         },
@@ -69,7 +66,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "post",
         work: "POST of a ConfigMap of 0.5 KB",
         count: |programs| {
-            requests(programs, "post", REQUESTS, |n| {
+            requests(programs, "post", |n| {
                 request(
                     "POST",
                     CONFIG_MAPS,
@@ -82,7 +79,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "put",
         work: "PUT of it",
         count: |programs| {
-            requests(programs, "put", REQUESTS, |n| {
+            requests(programs, "put", |n| {
                 request(
                     "PUT",
                     &format!("{CONFIG_MAPS}/one"),
@@ -95,7 +92,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "merge_patch",
         work: "merge patch of one of its keys",
         count: |programs| {
-            requests(programs, "merge_patch", REQUESTS, |n| {
+            requests(programs, "merge_patch", |n| {
                 let body = format!(r#"{{"data":{{"n":"{n:08}"}}}}"#);
                 let path = format!("{CONFIG_MAPS}/one");
                 request_of_type("PATCH", &path, "application/merge-patch+json", body.as_bytes())
@@ -106,7 +103,7 @@ pub(super) const CASES: [Case; 12] = [
         name: "apply",
         work: "server-side apply of it",
         count: |programs| {
-            requests(programs, "apply", REQUESTS, |n| {
+            requests(programs, "apply", |n| {
                 let path = format!("{CONFIG_MAPS}/applied?fieldManager=bench");
                 let body = config_map("applied", "applied", PADDING, n);
                 request_of_type("PATCH", &path, "application/apply-patch+yaml", &body)
@@ -151,16 +148,11 @@ pub(super) const CASES: [Case; 12] = [
 ];
 
 /// Counts requests on one connection. `request`: the request with this number.
-fn requests(
-    programs: &Programs,
-    name: &str,
-    times: u64,
-    request: impl Fn(u64) -> Vec<u8>,
-) -> io::Result<u64> {
+fn requests(programs: &Programs, name: &str, request: impl Fn(u64) -> Vec<u8>) -> io::Result<u64> {
     let mut counted = served(programs, name)?;
     let mut connection = Connection::open(counted.server.address)?;
     let mut number = 0;
-    per_operation(&mut counted, times, || {
+    per_operation(&mut counted, REQUESTS, || {
         number += 1;
         connection.ask(&request(number), false)?.good(name).map(drop)
     })
@@ -277,21 +269,25 @@ fn served(programs: &Programs, name: &str) -> io::Result<Counted> {
     Ok(counted)
 }
 
-/// Returns the instructions of an operation: 2N less N, after N; the least of some rounds. On a busy machine a server sometimes
-/// goes to sleep between a request and its end, which costs more.
+/// Returns the instructions of an operation: 2N less N, after N; the least of some rounds.
 fn per_operation(
     counted: &mut Counted,
     times: u64,
     mut operate: impl FnMut() -> io::Result<()>,
 ) -> io::Result<u64> {
-    let mut run = |times: u64| (0..times).try_for_each(|_| operate());
-    run(times)?;
+    let mut run = |counted: &Counted, times: u64| {
+        (0..times).try_for_each(|_| {
+            counted.rest()?;
+            operate()
+        })
+    };
+    run(counted, times)?;
     counted.take()?;
     let mut least = u64::MAX;
     for _ in 0..ROUNDS {
-        run(times)?;
+        run(counted, times)?;
         let once = counted.take()?;
-        run(2 * times)?;
+        run(counted, 2 * times)?;
         let twice = counted.take()?;
         least = least.min(twice.saturating_sub(once) / times);
     }
