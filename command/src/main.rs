@@ -39,6 +39,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+/// A request allocates and frees many small values. A LIST takes a third fewer instructions than with the allocator of glibc, and that
+/// of musl, in the static binaries, takes a lock each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0   success
