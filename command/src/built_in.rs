@@ -8,6 +8,11 @@ use fake_apiserver::scenario::{self, LoadErrors, Scenario};
 /// Id and text of every scenario of this version, and the milliseconds that our watcher needs for it in virtual time.
 pub(crate) const SCENARIOS: &[(&str, &str, u64)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
+/// Returns whether there is a built-in scenario of this id.
+pub(crate) fn has(id: &str) -> bool {
+    SCENARIOS.iter().any(|(known, ..)| *known == id)
+}
+
 /// Parses the text of the built-in scenario of this id. Its path is that of the file in the repository.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 mod aim;
 mod child;
 mod choice;
+mod known;
 mod report;
 mod restart;
 mod retarget;
@@ -12,13 +13,14 @@ mod weigh;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use conformance::adapter::standing::Shard;
 use conformance::adapter::timeouts::{self, TimeoutCheck, Timeouts, hang_end, last_activity};
 use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::net::Edge;
@@ -38,6 +40,7 @@ use tokio::time::{Instant, timeout};
 use self::aim::Aim;
 use self::child::{Child, Launch};
 use self::choice::Loaded;
+use self::known::{Excuse, Known, Library};
 use self::restart::{Backoff, Restart, RestartPolicy};
 use self::retarget::Retarget;
 use self::weigh::{certain, cut_words, judged, proofs, proven, weighed};
@@ -46,7 +49,7 @@ use crate::judging::{Commentator, Judge};
 use crate::stage::{self, Running, Stage};
 use crate::stop::{INTERRUPTED, Stop};
 use crate::words::span;
-use crate::{Failure, output};
+use crate::{Failure, output, private};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -55,8 +58,12 @@ Exit codes:
   2   invalid command line or scenario file (the other files are run)
   3   the command cannot be started, or ended before its first request
   4   nothing was judged
+  5   a known failure of --known-failures passes, or its scenario does not exist: remove the entry
   70  system error, or a bug in the server
   130 interrupted by SIGINT, SIGTERM or SIGHUP";
+
+/// Exit code of a run with entries of known failures that are no failures.
+const STALE: u8 = 5;
 
 /// Maximum time for the server to see the connections of an exited command closed.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -93,7 +100,7 @@ pub(crate) struct Run {
     #[arg(value_name = "SCENARIO|DIR|ID")]
     scenarios: Vec<PathBuf>,
     /// Command to test, with its arguments.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "list", value_name = "COMMAND")]
     command: Vec<String>,
     /// Seed for all randomness.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -165,6 +172,29 @@ pub(crate) struct Run {
     /// Which scenarios of folders to run.
     #[arg(long, value_enum, default_value_t = Profile::Quick)]
     profile: Profile,
+    /// File of known failures, each with its reason and issue.
+    ///
+    /// As that of `conformance`: {scenario: ID, outcome: mismatch|stuck|crash, breaks: [REQUIREMENT], reason: TEXT, issue:
+    /// URL|owner/repo#N|none public}. A known failure does not fail the run; an entry whose scenario passes does.
+    #[arg(long, value_name = "FILE")]
+    known_failures: Option<PathBuf>,
+    /// Library of the command, whose failures are known: e.g. kube-runtime@5, client-go@0.37, kopf@1 (repeatable).
+    ///
+    /// A scenario that fails as programs of that library do (e2e/crowd, read by a person each) does not fail the run, and its line
+    /// has the reason and where it is public. What else the command does wrong fails.
+    #[arg(long, value_name = "NAME@VERSION", value_parser = Library::parse)]
+    library: Vec<Library>,
+    /// Run one part of the scenarios only, e.g. 1/4 for the first of four.
+    ///
+    /// The part of a scenario depends on its id alone, so that it stays when scenarios are added.
+    #[arg(long, value_name = "PART/OF", value_parser = Shard::parse)]
+    shard: Option<Shard>,
+    /// Print the scenarios that would be played, with their titles, and start nothing.
+    #[arg(long)]
+    list: bool,
+    /// Also write the results to this file as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// Serve HTTPS.
     #[arg(long)]
     tls: bool,
@@ -209,6 +239,8 @@ enum Profile {
 pub(crate) struct Played {
     pub(crate) scenario: SharedScenario,
     pub(crate) result: Result<Verdict, Skipped>,
+    /// Why its failure is a known one.
+    pub(crate) known: Option<Excuse>,
     /// Trace line of the request that proves each contradiction; empty without one.
     pub(crate) proofs: Vec<String>,
     /// Last lines of the command's output, and the first ones if it ended by itself.
@@ -249,8 +281,13 @@ impl fmt::Display for Skipped {
 }
 
 impl Played {
+    /// Whether it failed, and not as it is known to.
     pub(crate) fn failed(&self) -> bool {
-        self.result.as_ref().is_ok_and(|verdict| !verdict.passed())
+        self.known.is_none() && self.result.as_ref().is_ok_and(|verdict| !verdict.passed())
+    }
+
+    pub(crate) fn passed(&self) -> bool {
+        self.result.as_ref().is_ok_and(Verdict::passed)
     }
 }
 
@@ -260,16 +297,39 @@ impl Played {
 ///
 /// A scenario is invalid or failed, or nothing could be played.
 pub(crate) fn run(run: Run) -> Result<(), Failure> {
-    let (scenarios, mistaken) = choice::load(&run.scenarios, &run.tag)?;
+    let (mut scenarios, mistaken) = choice::load(&run.scenarios, &run.tag)?;
+    if let Some(shard) = run.shard {
+        scenarios.retain(|loaded| shard.has(&loaded.scenario.id));
+    }
+    let known = Known::read(run.known_failures.as_deref(), &run.library)?;
+    if let Some(path) = &run.junit {
+        private::check_new(path)?;
+    }
     for errors in &mistaken {
         output::log_raw(&errors.render(Style::for_stderr()));
     }
+    if run.list {
+        return list(&run, scenarios, !mistaken.is_empty());
+    }
     let ids = scenarios.iter().map(|loaded| loaded.scenario.id.clone());
-    let mut report = report::Report::new(run.format, ids.collect());
-    let played = stage::block_on(async |stop| {
-        let played = play_all(&run, scenarios, &mut report, &stop).await?;
-        report.ends(&played, &mistaken, &run, &stop).await?;
-        Ok(played)
+    let ids: Vec<String> = ids.collect();
+    let exists = |id: &str| ids.iter().any(|known| known == id) || built_in::has(id);
+    let mut report = report::Report::new(run.format, ids.clone());
+    let (played, stale) = stage::block_on(async |stop| {
+        let played = play_all(&run, scenarios, &known, &mut report, &stop).await?;
+        let passed = |id: &str| played.iter().any(|one| one.scenario.id == id && one.passed());
+        let (stale, unseen) = known.stale(exists, passed);
+        let ended = report::Ended {
+            played: &played,
+            mistaken: &mistaken,
+            stale: &stale,
+            unseen: &unseen,
+        };
+        if let Some(path) = &run.junit {
+            private::write_new(path, &report::junit(&ended, &run)?)?;
+        }
+        report.ends(&ended, &run, &stop).await?;
+        Ok((played, stale))
     })?;
     let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
     if count(&|one| one.result == Err(Skipped::Interrupted)) > 0 {
@@ -284,10 +344,32 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     if count(&Played::failed) > 0 {
         return Err(Failure::Silent(1));
     }
+    if !stale.is_empty() {
+        return Err(Failure::Silent(STALE));
+    }
     if count(&|one| one.result.is_ok()) == 0 {
         return Err(Failure::Silent(4));
     }
     Ok(())
+}
+
+/// Prints the scenarios that would be played, one a line. A scenario that needs an adapter, settings or time is not.
+fn list(run: &Run, scenarios: Vec<Loaded>, has_mistakes: bool) -> Result<(), Failure> {
+    let mut text = String::new();
+    for Loaded { scenario, named } in scenarios {
+        let unset = unset(run, &scenario);
+        let can_show = unset.iter().all(|key| is_shown_by_requests(key));
+        let to_show = if can_show { unset.len() } else { 0 };
+        if left_out(run, &scenario, named, unset.len() - to_show).is_none() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{}   {}", scenario.id, scenario.title);
+        }
+    }
+    stage::block_on(async |stop| output::print(text, &stop).await)?;
+    match has_mistakes {
+        true => Err(Failure::Silent(2)),
+        false => Ok(()),
+    }
 }
 
 /// Runs scenarios, `--jobs` in parallel, and reports them in order; a long one delays the reports of those after it, but not
@@ -295,6 +377,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
 async fn play_all(
     run: &Run,
     scenarios: Vec<Loaded>,
+    known: &Known,
     report: &mut report::Report,
     stop: &Stop,
 ) -> Result<Vec<Played>, Failure> {
@@ -314,7 +397,9 @@ async fn play_all(
             if is_interrupted && std::mem::replace(&mut interrupted, true) {
                 continue;
             }
-            let one = started_elsewhere(one, &played);
+            let mut one = started_elsewhere(one, &played);
+            let verdict = one.result.as_ref().ok();
+            one.known = verdict.and_then(|verdict| known.excuse(&one.scenario.id, verdict));
             report.tells(&one, run, stop).await?;
             let ends = matches!(one.result, Err(Skipped::NotStarted(_)));
             played.push(one);
@@ -357,14 +442,7 @@ async fn play_or_skip(
         }
         Err(why) => Some(Skipped::NotJudged(format!("it cannot be moved: {why}"))),
     };
-    let (time, granted) = (takes(&scenario), grants(&scenario));
-    let is_long = time > run.timeout / 3 || granted > run.timeout * 4;
-    let left_out = !named && run.profile == Profile::Quick && is_long;
-    let needed = needs(&scenario);
-    let unset = match &needed {
-        Some(Needs::Told(_)) => unset(run, &scenario),
-        Some(Needs::Adapter(_) | Needs::Time(_)) | None => Vec::new(),
-    };
+    let unset = unset(run, &scenario);
     // Whether the command has them is decided by its requests: those of an earlier scenario, then those of this one.
     let to_show = if unset.iter().all(|key| is_shown_by_requests(key))
         && unset
@@ -375,9 +453,7 @@ async fn play_or_skip(
     } else {
         Vec::new()
     };
-    let needed = needed
-        .filter(|needs| !matches!(needs, Needs::Told(_)) || unset.len() > to_show.len())
-        .or_else(|| left_out.then_some(Needs::Time(time + granted)));
+    let needed = left_out(run, &scenario, named, unset.len() - to_show.len());
     let skipped = match (needed, scenario::warnings(&scenario).first()) {
         (Some(needs), _) => Some(Skipped::Needs(needs)),
         // The expectation cannot be met by any client: a mistake of the file, not of the client.
@@ -395,10 +471,22 @@ async fn play_or_skip(
     }
 }
 
+/// Returns what keeps a scenario from being played. `missing`: number of settings that it needs, and that the command line does not
+/// promise and requests cannot show.
+fn left_out(run: &Run, scenario: &Scenario, named: bool, missing: usize) -> Option<Needs> {
+    let (time, granted) = (takes(scenario), grants(scenario));
+    let is_long = time > run.timeout / 3 || granted > run.timeout * 4;
+    let is_too_long = !named && run.profile == Profile::Quick && is_long;
+    needs(scenario)
+        .filter(|needs| !matches!(needs, Needs::Told(_)) || missing > 0)
+        .or_else(|| is_too_long.then_some(Needs::Time(time + granted)))
+}
+
 fn unplayed(scenario: SharedScenario, skipped: Skipped) -> Played {
     Played {
         scenario,
         result: Err(skipped),
+        known: None,
         proofs: Vec::new(),
         output: Vec::new(),
         took: Duration::ZERO,
@@ -584,6 +672,7 @@ async fn play_one(
             .as_ref()
             .map_or(Vec::new(), |verdict| proofs(verdict, &told)),
         result,
+        known: None,
         output,
         took,
         restarts,

@@ -1,6 +1,7 @@
 //! e2e/crowd: programs as the documentation of other libraries shows them, and how each folder of them is built. It must not
 //! know what a judge reports about them.
 
+pub mod libraries;
 pub mod plan;
 pub mod record;
 pub mod writer;
@@ -77,6 +78,9 @@ pub struct Program {
     pub title: String,
     /// Library and its version.
     pub library: String,
+    /// What `fake-apiserver run --library` calls it; without it, its accusations are not of the library alone.
+    #[serde(default)]
+    pub known_as: Option<KnownAs>,
     /// URL of the documented program that it follows.
     pub source: String,
     /// Size of the program.
@@ -91,6 +95,16 @@ pub struct Program {
     pub gate: bool,
 }
 
+/// Names of a library, or of a part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownAs {
+    /// Name in `--library`.
+    pub library: String,
+    /// Client in adapters/adapters.yaml, whose known failures have the public issues.
+    pub client: String,
+}
+
 /// Size of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -102,6 +116,12 @@ pub enum Kind {
 }
 
 impl Program {
+    /// Returns the version of its library.
+    pub fn version(&self) -> &str {
+        let version = self.library.split_whitespace().next_back().unwrap_or_default();
+        version.strip_prefix('v').unwrap_or(version)
+    }
+
     /// Returns its options that `fake-apiserver serve` has too.
     pub fn served_options(&self) -> Vec<String> {
         let mut served = Vec::new();

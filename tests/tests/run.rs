@@ -48,6 +48,59 @@ fn failures_have_a_message_and_an_exit_code(
     assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
+#[rstest]
+#[case::as_listed("list-only", "mismatch", "[WATCH-01]", 0, "known failure of ")]
+#[case::breaks_something_else("list-only", "mismatch", "[RETRY-05]", 1, "0 passed, 1 failed, 0 not played")]
+#[case::another_outcome("list-only", "crash", "[WATCH-01]", 1, "0 passed, 1 failed, 0 not played")]
+#[case::it_passes("list-and-watch", "mismatch", "[]", 5, "passes: remove the entry")]
+fn a_known_failure_does_not_fail_a_run(
+    #[case] name: &str,
+    #[case] outcome: &str,
+    #[case] breaks: &str,
+    #[case] code: i32,
+    #[case] message: &str,
+) {
+    let requests = match name {
+        "list-only" => "only: true, requests: [list]",
+        _ => "requests: [list, watch]",
+    };
+    let id = format!("known-{name}-{outcome}-{}", breaks.len());
+    let steps = "steps: [{when: {watch: 1}}]";
+    let path = scenario(&id, &format!("{steps}\nexpect: {{{requests}}}\n"));
+    let list = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(&id)
+        .with_extension("yaml");
+    let entry = format!(
+        "- {{scenario: run/{id}, outcome: {outcome}, breaks: {breaks}, reason: it watches, issue: none public}}\n"
+    );
+    std::fs::write(&list, entry).expect("the folder of tests can be written");
+    let list = list.display().to_string();
+    let ended = run(&[
+        &path,
+        "--known-failures",
+        &list,
+        "--",
+        env!("CARGO_BIN_EXE_follow"),
+    ]);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(code), "{printed}");
+    assert!(printed.contains(message), "no {message:?} in\n{printed}");
+}
+
+#[test]
+fn scenarios_are_listed_without_being_played() {
+    let ended = run(&["--list", "gone/", "--shard", "1/2"]);
+    let first = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let ended = run(&["--list", "gone/", "--shard", "2/2"]);
+    let second = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let ended = run(&["--list", "gone/"]);
+    let all = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let mut parts: Vec<&str> = first.lines().chain(second.lines()).collect();
+    parts.sort_unstable();
+    assert!(first.lines().count() > 2 && second.lines().count() > 2, "{all}");
+    assert_eq!(parts, all.lines().collect::<Vec<_>>());
+}
+
 /// In a folder, scenarios that take long are skipped.
 #[test]
 fn long_scenarios_of_a_folder_are_not_played() {

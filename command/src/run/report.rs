@@ -14,7 +14,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
 
 use super::restart;
-use super::{ALL, Format, Played, Run, Skipped};
+use super::{ALL, Excuse, Format, Played, Run, Skipped};
 use crate::check::listed;
 use crate::stop::Stop;
 use crate::words::quoted;
@@ -22,6 +22,18 @@ use crate::{Failure, output};
 
 /// Maximum contradictions explained per scenario; others are counted.
 const SHOWN: usize = 3;
+
+/// What a run came to.
+#[derive(Clone, Copy)]
+pub(super) struct Ended<'a> {
+    /// Scenarios, in order.
+    pub(super) played: &'a [Played],
+    pub(super) mistaken: &'a [LoadErrors],
+    /// Entries of --known-failures that are no failures.
+    pub(super) stale: &'a [String],
+    /// Failures of libraries that did not happen.
+    pub(super) unseen: &'a [String],
+}
 
 /// Prints results as scenarios end.
 pub(super) struct Report {
@@ -69,19 +81,14 @@ impl Report {
     }
 
     /// Prints the summary.
-    pub(super) async fn ends(
-        &self,
-        played: &[Played],
-        mistaken: &[LoadErrors],
-        run: &Run,
-        stop: &Stop,
-    ) -> Result<(), Failure> {
+    pub(super) async fn ends(&self, ended: &Ended<'_>, run: &Run, stop: &Stop) -> Result<(), Failure> {
+        let Ended { played, mistaken, .. } = ended;
         let counts = Counts::of(played);
         match self.format {
-            Format::Text => output::print(summary(played, mistaken, &counts, run), stop).await,
+            Format::Text => output::print(summary(ended, &counts, run), stop).await,
             Format::Json => {
                 let mut lines = String::new();
-                for errors in mistaken {
+                for errors in *mistaken {
                     // Writing to a String cannot fail.
                     let _ = writeln!(lines, "{}", mistaken_line(errors, run));
                 }
@@ -89,6 +96,9 @@ impl Report {
                     "scenarios": played.len(),
                     "passed": counts.passed,
                     "failed": counts.failed,
+                    "known": counts.known,
+                    "stale": ended.stale,
+                    "unseen": ended.unseen,
                     "skipped": counts.skipped(),
                     "notJudged": counts.not_judged,
                     "invalid": mistaken.len(),
@@ -96,7 +106,7 @@ impl Report {
                 }});
                 output::print(format!("{lines}{footer}\n"), stop).await
             }
-            Format::Junit => output::print(junit(played, mistaken, run)?, stop).await,
+            Format::Junit => output::print(junit(ended, run)?, stop).await,
         }
     }
 
@@ -123,6 +133,9 @@ impl Report {
                     "✔".to_owned()
                 };
                 format!("{mark} {id}   {took}\n")
+            }
+            Ok(_) if let Some(known) = &played.known => {
+                format!("✓ {id}   {took}   known failure of {}\n", excused(known))
             }
             Ok(verdict) => {
                 let mark = if self.colour {
@@ -161,6 +174,7 @@ impl Report {
 struct Counts {
     passed: usize,
     failed: usize,
+    known: usize,
     need_adapter: usize,
     need_telling: usize,
     need_time: usize,
@@ -172,8 +186,9 @@ impl Counts {
     fn of(played: &[Played]) -> Self {
         let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
         Self {
-            passed: count(&|one| one.result.as_ref().is_ok_and(|verdict| verdict.passed())),
+            passed: count(&Played::passed),
             failed: count(&Played::failed),
+            known: count(&|one| one.known.is_some()),
             need_adapter: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Adapter(_))))),
             need_telling: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Told(_))))),
             need_time: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Time(_))))),
@@ -189,9 +204,25 @@ impl Counts {
     }
 }
 
-fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Run) -> String {
+/// Returns by what a failure is known, why, and where it is public.
+fn excused(known: &Excuse) -> String {
+    let issue = known.issue.as_deref().map(|issue| format!(" ({issue})"));
+    format!("{}: {}{}", known.by, known.reason, issue.unwrap_or_default())
+}
+
+fn summary(ended: &Ended<'_>, counts: &Counts, run: &Run) -> String {
+    let Ended {
+        played,
+        mistaken,
+        stale,
+        unseen,
+    } = *ended;
+    let known = match counts.known {
+        0 => String::new(),
+        known => format!(", {known} known"),
+    };
     let mut text = format!(
-        "\n{} passed, {} failed, {} not played",
+        "\n{} passed, {} failed{known}, {} not played",
         counts.passed,
         counts.failed,
         counts.skipped()
@@ -223,6 +254,13 @@ fn summary(played: &[Played], mistaken: &[LoadErrors], counts: &Counts, run: &Ru
         text.push_str("; interrupted");
     }
     text.push('\n');
+    for entry in stale {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{entry}");
+    }
+    if !unseen.is_empty() {
+        let _ = writeln!(text, "passed here, though known to fail: {}", unseen.join(", "));
+    }
     if played.is_empty() {
         return text;
     }
@@ -352,7 +390,11 @@ fn json_line(played: &Played, run: &Run) -> String {
         }
         Ok(verdict) => (
             verdict.outcome.word(),
-            if verdict.passed() { "passed" } else { "failed" },
+            match &played.known {
+                _ if verdict.passed() => "passed",
+                Some(_) => "known",
+                None => "failed",
+            },
             verdict.message().to_owned(),
             json!(verdict.contradictions),
         ),
@@ -367,6 +409,11 @@ fn json_line(played: &Played, run: &Run) -> String {
         "covers": covers,
         "message": message,
         "contradictions": contradictions,
+        "known": played.known.as_ref().map(|known| json!({
+            "by": known.by,
+            "reason": known.reason,
+            "issue": known.issue,
+        })),
         "tookMs": played.took.as_millis() as u64,
         "end": played.end.as_ref().map(|(_, words)| words),
         "endMs": played.end.as_ref().map(|(at, _)| at.as_millis() as u64),
@@ -407,7 +454,18 @@ fn mistaken_line(errors: &LoadErrors, run: &Run) -> String {
     .to_string()
 }
 
-fn junit(played: &[Played], mistaken: &[LoadErrors], run: &Run) -> Result<String, Failure> {
+/// Returns the results as JUnit XML: a test case for each scenario, each invalid file and each entry that is no failure.
+///
+/// # Errors
+///
+/// It cannot be written as XML.
+pub(super) fn junit(ended: &Ended<'_>, run: &Run) -> Result<String, Failure> {
+    let Ended {
+        played,
+        mistaken,
+        stale,
+        ..
+    } = *ended;
     let command = run.command.join(" ");
     let mut suite = TestSuite::new(command.as_str());
     for one in played {
@@ -427,6 +485,11 @@ fn junit(played: &[Played], mistaken: &[LoadErrors], run: &Run) -> Result<String
                 status
             }
             Ok(verdict) if verdict.passed() => TestCaseStatus::success(),
+            Ok(_) if let Some(known) = &one.known => {
+                let mut status = TestCaseStatus::skipped();
+                status.set_message(format!("known failure of {}", excused(known)));
+                status
+            }
             Ok(verdict) => {
                 let found = verdict.contradictions.iter();
                 let all: Vec<String> = found
@@ -451,6 +514,11 @@ fn junit(played: &[Played], mistaken: &[LoadErrors], run: &Run) -> Result<String
             .set_message(first_mistake(errors))
             .set_description(errors.to_string());
         suite.add_test_case(TestCase::new(errors.path().display().to_string(), status));
+    }
+    for entry in stale {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_type("stale").set_message(entry.as_str());
+        suite.add_test_case(TestCase::new(entry.as_str(), status));
     }
     let mut report = quick_junit::Report::new(command);
     report.add_test_suite(suite);

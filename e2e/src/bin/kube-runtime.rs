@@ -1,7 +1,8 @@
 //! kube-runtime on the ConfigMaps of all namespaces, printing one line of JSON per event: `kube-runtime reflector` prints its
-//! stream and its store, `kube-runtime controller` the objects to reconcile.
+//! stream and its store, `kube-runtime controller` the objects to reconcile. `kube-runtime gives-up` reads one namespace, and ends when
+//! it is forbidden to, which is its mistake and not the library's.
 //!
-//! It uses the library as documented and repairs nothing. The lines are described in `e2e/src/client.rs`.
+//! Otherwise it uses the library as documented and repairs nothing. The lines are described in `e2e/src/client.rs`.
 
 use std::convert::Infallible;
 use std::io::{self, Read as _};
@@ -20,12 +21,18 @@ use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    end_with_stdin();
-    let config_maps: Api<ConfigMap> = Api::all(Client::try_default().await?);
-    match std::env::args().nth(1).as_deref() {
+    let mode = std::env::args().nth(1);
+    // `fake-apiserver run` gives it no standard input, and ends it by SIGTERM.
+    if mode.as_deref() != Some("gives-up") {
+        end_with_stdin();
+    }
+    let client = Client::try_default().await?;
+    let config_maps: Api<ConfigMap> = Api::all(client.clone());
+    match mode.as_deref() {
         Some("reflector") => reflect(config_maps).await,
         Some("controller") => control(config_maps).await,
-        _ => return Err("usage: kube-runtime reflector | kube-runtime controller".into()),
+        Some("gives-up") => give_up(Api::default_namespaced(client)).await,
+        _ => return Err("usage: kube-runtime reflector | controller | gives-up".into()),
     }
     Ok(())
 }
@@ -34,6 +41,16 @@ async fn reflect(config_maps: Api<ConfigMap>) {
     let (store, writer) = reflector::store();
     let events = watcher(config_maps, watcher::Config::default()).default_backoff();
     print_stream(store, reflector(writer, events)).await;
+}
+
+async fn give_up(config_maps: Api<ConfigMap>) {
+    let events = watcher(config_maps, watcher::Config::default()).default_backoff();
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        if event.is_err_and(|error| error.to_string().contains("forbidden")) {
+            return;
+        }
+    }
 }
 
 /// Prints the events of a stream. The store does not distinguish additions from updates; the printed lines do.

@@ -429,7 +429,7 @@ impl Record {
 }
 
 /// Returns a text as the value of a key: a folded block, indented by so many spaces.
-fn folded(text: &str, indent: usize) -> String {
+pub(super) fn folded(text: &str, indent: usize) -> String {
     if text.trim().is_empty() {
         return " \"\"".to_owned();
     }

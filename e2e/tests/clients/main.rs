@@ -3,6 +3,7 @@
 mod crowd;
 mod hour;
 mod kubectl;
+mod library;
 mod life;
 mod scenarios;
 mod story;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use e2e::crowd::plan::{Step, plan};
 use e2e::crowd::record::{Known, Record, Results, Seen};
-use e2e::crowd::{Crowd, Program};
+use e2e::crowd::{Crowd, Program, libraries};
 use fake_apiserver::scenario;
 
 use self::report::{Outcome, Report};
@@ -87,6 +87,9 @@ pub(crate) struct Arguments {
     /// After a full run of a program, also write its counts to e2e/crowd/results.yaml.
     #[arg(long)]
     write: bool,
+    /// Write command/libraries.yaml from the record, and run nothing.
+    #[arg(long, conflicts_with = "write")]
+    write_libraries: bool,
     /// Also print why scenarios were not judged.
     #[arg(long)]
     verbose: bool,
@@ -164,6 +167,12 @@ fn crowd(arguments: &Arguments) -> Result<bool, Failure> {
     }
     if !mistakes.is_empty() {
         return Err(usage(mistakes.join("\ncrowd: ")));
+    }
+    if arguments.write_libraries {
+        let text = libraries::text(&root, &crowd, &record).map_err(usage)?;
+        let file = root.join(libraries::FILE);
+        std::fs::write(&file, text).map_err(|error| usage(format!("{}: {error}", file.display())))?;
+        return Ok(true);
     }
     let fake_apiserver = match &arguments.binary {
         Some(binary) => {

@@ -221,6 +221,7 @@ mod tests {
             name: "informer".to_owned(),
             title: "an informer".to_owned(),
             library: "client-go v0.37.0".to_owned(),
+            known_as: None,
             source: "https://example.com".to_owned(),
             kind: Kind::Minimal,
             run: vec!["informer".to_owned()],
