@@ -337,7 +337,7 @@ programs:
         let wrong = |from: &str, to: &str| parse(&[("go", &GO.replacen(from, to, 1))]).unwrap_err();
         assert_eq!(
             wrong("    gate:", "    gates:"),
-            "e2e/crowd/go/programs.yaml:12:5: unknown field `gates`, expected one of name, title, library, source, kind, run, options, gate"
+            "e2e/crowd/go/programs.yaml:12:5: unknown field `gates`, expected one of name, title, library, known_as, source, kind, run, options, gate"
         );
         let unknown = wrong("kind: minimal", "kind: huge");
         assert!(unknown.starts_with("e2e/crowd/go/programs.yaml:9:"), "{unknown}");

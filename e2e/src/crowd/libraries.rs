@@ -129,13 +129,12 @@ fn listed(names: &BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ::tests::repository;
-
     use super::*;
+    use crate::toolchain::repository;
 
     #[test]
     fn what_the_command_knows_is_what_was_recorded() {
-        let root = repository::root();
+        let root = repository();
         let crowd = Crowd::read(&root).unwrap();
         let record = Record::read(&root).unwrap();
         let written = std::fs::read_to_string(root.join(FILE)).unwrap();
@@ -148,7 +147,7 @@ mod tests {
 
     #[test]
     fn known_failures_exist_for_every_client() {
-        let root = repository::root();
+        let root = repository();
         for program in Crowd::read(&root).unwrap().programs() {
             if let Some(known_as) = &program.known_as {
                 let file = root
