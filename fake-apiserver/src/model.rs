@@ -45,8 +45,8 @@ mod tests;
 pub use apimachinery::encode::encode_json;
 use apimachinery::kind::{KindRef, Text};
 pub use apimachinery::object::Stored;
-use builtin_kinds::admission_policy::Policies;
 use builtin_kinds::admission_policy::mutating::Mutations;
+use builtin_kinds::admission_policy::{self, Policies};
 use builtin_kinds::admission_webhook::Hooks;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::rbac::Policy;
@@ -90,6 +90,16 @@ pub struct Written {
     pub previous: Option<Arc<Stored>>,
 }
 
+/// Plurals of the resources of admission, whose objects every write looks for.
+const ADMISSION: [&str; 6] = [
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+];
+
 /// The model of an apiserver with its etcd.
 #[derive(Debug)]
 pub struct Model {
@@ -112,6 +122,8 @@ pub struct Model {
     resource_ids: BTreeMap<Text, BTreeMap<Text, ResourceId>>,
     /// Resources by the address of a built-in kind, because every write looks them up several times.
     builtin_resource_ids: BTreeMap<usize, ResourceId>,
+    /// Those of policies and webhooks, by plural: every write asks for each of them, and mostly there are none.
+    admission_resources: Vec<(&'static str, ResourceId)>,
     initial_state: InitialState,
     /// Whether the objects that kube-apiserver creates at start exist.
     bootstrapped: bool,
@@ -161,6 +173,7 @@ impl Model {
             pending_definitions: BTreeSet::new(),
             resource_ids: BTreeMap::new(),
             builtin_resource_ids: BTreeMap::new(),
+            admission_resources: Vec::new(),
             initial_state: InitialState::new(),
             bootstrapped: false,
             policy: Derived::default(),
@@ -174,6 +187,11 @@ impl Model {
         for kind in catalog.kinds() {
             model.register_resource(kind);
         }
+        let of_admission = |plural: &'static str| {
+            let id = model.resource_id_of((admission_policy::GROUP, plural))?;
+            Some((plural, id))
+        };
+        model.admission_resources = ADMISSION.into_iter().filter_map(of_admission).collect();
         model
     }
 
@@ -449,6 +467,15 @@ impl Model {
     /// Returns the current objects of this kind's resource, in key order.
     fn objects(&self, kind: &KindRef) -> &Objects {
         self.storage.current(self.resource_id(kind))
+    }
+
+    /// Returns the policies or webhooks of a resource in [`ADMISSION`], in key order; `None`: there are none.
+    fn of_admission(&self, plural: &str) -> Option<&Objects> {
+        let (_, id) = self
+            .admission_resources
+            .iter()
+            .find(|(known, _)| *known == plural)?;
+        Some(self.storage.current(*id)).filter(|objects| !objects.is_empty())
     }
 
     fn existing(&self, name: &ObjectName) -> Result<(KindRef, Arc<Stored>), Status> {

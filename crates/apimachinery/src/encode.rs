@@ -64,11 +64,33 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
+/// Length of a text from which a vectorised search costs less than a table.
+const LONG_TEXT: usize = 32;
+
+/// Whether Go escapes the character that begins with this byte, or JSON requires it.
+const ESCAPED: [bool; 256] = {
+    let mut escaped = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        escaped[byte] = is_escaped(byte as u8);
+        byte += 1;
+    }
+    escaped
+};
+
+const fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || matches!(byte, b'"' | b'\\') || is_escaped_by_go(byte)
+}
+
 fn write_text(text: &str, out: &mut Vec<u8>) {
-    let is_escaped = |byte| byte < 0x20 || matches!(byte, b'"' | b'\\') || is_escaped_by_go(byte);
-    if any_byte(text, is_escaped) {
+    let any = match text.len() {
+        ..LONG_TEXT => text.bytes().any(|byte| ESCAPED[usize::from(byte)]),
+        LONG_TEXT.. => any_byte(text, is_escaped),
+    };
+    if any {
         write_json(text, out);
     } else {
+        out.reserve(text.len() + 2);
         out.push(b'"');
         out.extend_from_slice(text.as_bytes());
         out.push(b'"');
@@ -77,7 +99,7 @@ fn write_text(text: &str, out: &mut Vec<u8>) {
 
 /// Returns whether Go escapes the character that begins with `byte` although JSON does not require it. U+2028 and U+2029
 /// begin with 0xE2, as other characters do.
-fn is_escaped_by_go(byte: u8) -> bool {
+const fn is_escaped_by_go(byte: u8) -> bool {
     matches!(byte, b'<' | b'>' | b'&' | 0xE2)
 }
 

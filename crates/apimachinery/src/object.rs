@@ -85,19 +85,16 @@ impl Stored {
     /// Returns a version of `json` with its `metadata.resourceVersion` unchanged: the result of a dry run.
     pub fn as_is(kind: &KindRef, key: String, revision: u64, json: Value) -> Self {
         let json = canonical(kind, json);
-        let metadata = json.get("metadata");
-        let metadata = |field| metadata.and_then(|metadata| metadata.get(field));
-        let labels = metadata("labels").and_then(Value::as_object);
+        let metadata = field(&json, "metadata");
+        let metadata = |name| field(metadata, name);
+        let labels = metadata("labels").as_object();
         let selectable = selectable(kind, &json);
         Self {
             kind: kind.clone(),
             key,
-            uid: metadata("uid")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned(),
+            uid: metadata("uid").as_str().unwrap_or_default().to_owned(),
             revision,
-            terminating: metadata("deletionTimestamp").is_some_and(|time| !time.is_null()),
+            terminating: !metadata("deletionTimestamp").is_null(),
             labels: labels.into_iter().flat_map(pairs).collect(),
             selectable,
             full: Bytes::copy_from_slice(&encode_value(&json)),
@@ -310,6 +307,32 @@ fn type_prefix(kind: &ApiResource) -> String {
         kind.kind,
         kind.api_version()
     )
+}
+
+/// Number of fields up to which an object is searched from its first field.
+const FEW: usize = 16;
+
+/// Returns a field of an object, like its index: `null` if there is none. An object of few fields is searched, which costs less than
+/// the hash of the name.
+pub fn field<'v>(object: &'v Value, name: &str) -> &'v Value {
+    const NULL: &Value = &Value::Null;
+    let Value::Object(fields) = object else {
+        return NULL;
+    };
+    let found = match fields.len() {
+        ..=FEW => fields
+            .iter()
+            .find_map(|(known, value)| (known == name).then_some(value)),
+        _ => fields.get(name),
+    };
+    found.unwrap_or(NULL)
+}
+
+/// Returns a text of the metadata of an object; empty if it has none.
+pub fn metadata_text<'v>(object: &'v Value, name: &str) -> &'v str {
+    field(field(object, "metadata"), name)
+        .as_str()
+        .unwrap_or_default()
 }
 
 /// Returns names and values of labels, alternating.

@@ -43,8 +43,7 @@ impl<'p> Segments<'p> {
     /// Splits a path at each `/`. Of a longer path the first ten segments are kept.
     pub fn of(path: &'p str) -> Self {
         let (mut all, mut count, mut start) = ([""; SEGMENTS_MAX], 0, 0);
-        let slashes = path.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
-        let mut ends = slashes.map(|(at, _)| at).chain([path.len()]);
+        let mut ends = memchr::memchr_iter(b'/', path.as_bytes()).chain([path.len()]);
         for (slot, end) in all.iter_mut().zip(&mut ends) {
             *slot = &path[start..end];
             (start, count) = (end + 1, count + 1);
@@ -67,10 +66,21 @@ impl<'p> Segments<'p> {
     }
 }
 
+/// Removes the slashes at both ends of a path. Every request is split a few times, and most have one slash.
+fn without_outer_slashes(mut path: &str) -> &str {
+    while let Some(rest) = path.strip_prefix('/') {
+        path = rest;
+    }
+    while let Some(rest) = path.strip_suffix('/') {
+        path = rest;
+    }
+    path
+}
+
 impl<'p> ResourcePath<'p> {
     /// Parses a percent-decoded path; `None` if it is not the path of a resource.
     pub fn read(decoded: &'p str) -> Option<Self> {
-        let segments = Segments::of(decoded.trim_matches('/'));
+        let segments = Segments::of(without_outer_slashes(decoded));
         let (grouped, group, version, below) = match segments.as_slice() {
             ["api", version, below @ ..] => (false, "", *version, below),
             ["apis", group, version, below @ ..] => (true, *group, *version, below),

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use apimachinery::kind::ApiResource;
+use apimachinery::object::field;
 use apimachinery::status::Status;
 use apimachinery::write::FieldValidation;
 use apimachinery::{depth, go_text};
@@ -79,7 +80,7 @@ pub(super) fn object(
             summary(body)
         ))
     })?;
-    let sent = |field: &str| read.object[field].as_str().unwrap_or_default().to_owned();
+    let sent = |name: &str| field(&read.object, name).as_str().unwrap_or_default().to_owned();
     let (api_version, sent_kind) = (sent("apiVersion"), sent("kind"));
     let shown_version = match api_version.rsplit('/').next() {
         Some(version) if !version.is_empty() => version,

@@ -4,6 +4,7 @@
 //! deletion" in the API concepts page; RFC 6902 and RFC 7386 for patches.
 
 use apimachinery::kind::{ApiResource, Deletion, KindRef, Review};
+use apimachinery::object::metadata_text as text;
 use apimachinery::options::{Collection, ListRequest, Representation};
 use apimachinery::status::Status;
 use apimachinery::write::{FieldValidation, Patch, Subresource};
@@ -455,8 +456,4 @@ pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Status> {
             "the name of the object ({sent}) does not match the name on the URL ({name})"
         ))),
     }
-}
-
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::kind::{ApiResource, KindRef};
-use apimachinery::object::Stored;
+use apimachinery::object::{Stored, metadata_text as text};
 use apimachinery::options::{Collection, Representation};
 use apimachinery::status::{Cause, Status};
 use apimachinery::time::timestamp;
@@ -278,10 +278,10 @@ impl Writer<'_> {
 
     /// Removes repeated owner references, with a warning. `when` is its part for the time of the check.
     fn drop_repeated_owners(&mut self, object: &mut Value, when: &str) {
-        let owners = object
-            .get_mut("metadata")
-            .and_then(|metadata| metadata.get_mut("ownerReferences"));
-        let Some(owners) = owners.and_then(Value::as_array_mut) else {
+        if !object::field(object::field(object, "metadata"), "ownerReferences").is_array() {
+            return;
+        }
+        let Some(owners) = object["metadata"]["ownerReferences"].as_array_mut() else {
             return;
         };
         let mut known = HashSet::new();
@@ -352,7 +352,7 @@ impl Writer<'_> {
     /// Returns the error of a custom resource of another kind.
     fn kind_error(&self, object: &Value) -> Option<Cause> {
         let kind = self.stored_kind();
-        let sent = object["kind"].as_str().unwrap_or_default();
+        let sent = object::field(object, "kind").as_str().unwrap_or_default();
         (kind.custom && sent != kind.kind).then(|| Cause {
             reason: "FieldValueInvalid".to_owned(),
             message: format!("Invalid value: {}: must be {}", go_text::quote(sent), kind.kind),
@@ -422,7 +422,7 @@ impl Writer<'_> {
 
     /// Sets defaults. Returns false if the object already had all of them, in the form of its kind.
     fn filled(&self, object: &mut Value) -> bool {
-        if !object["metadata"].is_object() {
+        if !object::field(object, "metadata").is_object() {
             object["metadata"] = json!({});
         }
         if self.kind.custom {
@@ -438,7 +438,7 @@ impl Writer<'_> {
         let metadata = &mut object["metadata"];
         let namespace = self.collection.namespace.as_deref();
         for (field, value) in [("name", Some(name)), ("namespace", namespace), ("uid", Some(uid))] {
-            if metadata[field].as_str().is_none_or(str::is_empty)
+            if object::field(metadata, field).as_str().is_none_or(str::is_empty)
                 && let Some(value) = value
             {
                 metadata[field] = value.into();
@@ -581,10 +581,6 @@ fn is_terminating(object: &Value) -> bool {
 fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     let names = object["metadata"]["finalizers"].as_array();
     names.into_iter().flatten().filter_map(Value::as_str)
-}
-
-fn text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
 }
 
 fn remove(object: &mut Value, field: &str) {

@@ -196,12 +196,13 @@ pub(super) fn uid(nth: u64, key: &str) -> String {
     // Version 4, variant 1 (RFC 9562).
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
     let mut text = String::with_capacity(36);
-    for nth in 0..32 {
-        if matches!(nth, 8 | 12 | 16 | 20) {
+    for (nth, byte) in bits.to_be_bytes().into_iter().enumerate() {
+        if matches!(nth, 4 | 6 | 8 | 10) {
             text.push('-');
         }
-        let digit = (bits >> (124 - 4 * nth)) as usize & 0xf;
-        text.push(char::from(b"0123456789abcdef"[digit]));
+        for digit in [byte >> 4, byte & 0xf] {
+            text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+        }
     }
     text
 }

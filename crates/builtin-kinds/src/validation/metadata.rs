@@ -4,6 +4,7 @@
 
 use apimachinery::Version;
 use apimachinery::kind::ApiResource;
+use apimachinery::object::field;
 use serde_json::Value;
 
 use super::formats::{annotations, labels, qualified_name};
@@ -16,8 +17,8 @@ const SERVER_OWNED: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSecond
 
 /// Validates the metadata of a new object of this name.
 pub(super) fn new(kind: &ApiResource, object: &Value, name: &str, version: Version, errors: &mut ErrorList) {
-    let metadata = &object["metadata"];
-    let prefix = metadata["generateName"].as_str().unwrap_or_default();
+    let metadata = field(object, "metadata");
+    let prefix = field(metadata, "generateName").as_str().unwrap_or_default();
     if !prefix.is_empty() {
         // The generated suffix begins with a letter.
         let whole = match prefix.strip_suffix('-') {
@@ -35,7 +36,10 @@ pub(super) fn new(kind: &ApiResource, object: &Value, name: &str, version: Versi
             errors.invalid("metadata.name", &name.into(), &why);
         }
     }
-    if let Some(negative) = metadata["generation"].as_i64().filter(|number| *number < 0) {
+    if let Some(negative) = field(metadata, "generation")
+        .as_i64()
+        .filter(|number| *number < 0)
+    {
         errors.invalid(
             "metadata.generation",
             &negative.into(),
@@ -78,9 +82,14 @@ pub(super) fn changed(
 pub(super) const IMMUTABLE: &str = "field is immutable";
 
 fn common(metadata: &Value, version: Version, errors: &mut ErrorList) {
-    labels(metadata["labels"].as_object(), "metadata.labels", version, errors);
+    labels(
+        field(metadata, "labels").as_object(),
+        "metadata.labels",
+        version,
+        errors,
+    );
     annotations(
-        metadata["annotations"].as_object(),
+        field(metadata, "annotations").as_object(),
         "metadata.annotations",
         version,
         errors,

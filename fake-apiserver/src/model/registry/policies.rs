@@ -10,7 +10,7 @@ use apimachinery::selector::LabelSelector;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 use builtin_kinds::admission_policy::mutating::{Denial, Mutations};
-use builtin_kinds::admission_policy::{GROUP, ParamQuery, Policies, Request};
+use builtin_kinds::admission_policy::{ParamQuery, Policies, Request};
 use builtin_kinds::scale::label_selector;
 use serde_json::Value;
 
@@ -54,8 +54,8 @@ impl<K: Ord> Reinvocation<K> {
 impl Model {
     /// Returns the current validating policies; `None`: there are none.
     fn admission_policies(&self) -> Option<Arc<Policies>> {
-        let policies = self.some("validatingadmissionpolicies")?;
-        let bindings = self.some("validatingadmissionpolicybindings")?;
+        let policies = self.of_admission("validatingadmissionpolicies")?;
+        let bindings = self.of_admission("validatingadmissionpolicybindings")?;
         Some(self.admission.of(&[policies, bindings], || {
             Policies::new(&json_of(policies), &json_of(bindings))
         }))
@@ -63,17 +63,11 @@ impl Model {
 
     /// Returns the current mutating policies; `None`: there are none.
     pub(super) fn mutations(&self) -> Option<Arc<Mutations>> {
-        let policies = self.some("mutatingadmissionpolicies")?;
-        let bindings = self.some("mutatingadmissionpolicybindings")?;
+        let policies = self.of_admission("mutatingadmissionpolicies")?;
+        let bindings = self.of_admission("mutatingadmissionpolicybindings")?;
         Some(self.mutations.of(&[policies, bindings], || {
             Mutations::new(&json_of(policies), &json_of(bindings))
         }))
-    }
-
-    /// Objects of a kind of the group, if there are some.
-    fn some(&self, plural: &str) -> Option<&Objects> {
-        let kind = self.catalog.find(GROUP, plural)?;
-        Some(self.objects(kind)).filter(|objects| !objects.is_empty())
     }
 
     fn params(&self, query: &ParamQuery<'_>, namespace: Option<&str>) -> Vec<Value> {

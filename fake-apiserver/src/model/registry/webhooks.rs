@@ -10,7 +10,7 @@ use apimachinery::object::{Stored, canonical};
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
 use apimachinery::write::Subresource;
-use builtin_kinds::admission_policy::{GROUP, Request};
+use builtin_kinds::admission_policy::Request;
 use builtin_kinds::admission_webhook::{Hook, Hooks, Patch};
 use builtin_kinds::crd::Definition;
 use builtin_kinds::crd::conversion::{self, Conversion};
@@ -52,8 +52,7 @@ impl Model {
             true => ("mutatingwebhookconfigurations", &self.mutating_hooks),
             false => ("validatingwebhookconfigurations", &self.validating_hooks),
         };
-        let kind = self.catalog.find(GROUP, plural)?;
-        let objects = Some(self.objects(kind)).filter(|objects| !objects.is_empty())?;
+        let objects = self.of_admission(plural)?;
         let json = || {
             objects
                 .values()
