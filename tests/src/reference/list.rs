@@ -17,6 +17,14 @@ impl Run {
                 self.surface(&trouble.body, trouble.code);
                 let status: Value = serde_json::from_str(&trouble.body).unwrap_or_default();
                 let offered = text(&status, "/metadata/continue");
+                let is_later = listing.continue_token.is_some();
+                let page =
+                    usize::try_from(self.start.settings.page_size.unwrap_or(u32::MAX)).unwrap_or(usize::MAX);
+                let is_late = is_later && listing.found.len() > page;
+                if trouble.expired() && is_late && self.is(Mistake::StopsAtLateExpiry) {
+                    let version = listing.resource_version.unwrap_or_default();
+                    return self.publish(listing.found, version);
+                }
                 if self.is(Mistake::TrustsInconsistentTokens) && !offered.is_empty() {
                     self.phase = Phase::List(Listing {
                         continue_token: Some(offered),
@@ -28,7 +36,8 @@ impl Run {
                 } else {
                     self.abort(listing);
                 }
-                return self.back_off(trouble.retry_after);
+                let is_ignored = is_later && self.is(Mistake::IgnoresRetryAfterOfPages);
+                return self.back_off(trouble.retry_after.filter(|_| !is_ignored));
             }
         };
         let Some(list) = collect(body)

@@ -162,11 +162,19 @@ pub enum Mistake {
     ReportsPageByPage,
     /// Lists at the newest version if it has a page size, though it is set to read any.
     PagesAtTheNewestVersion,
+    /// Takes a list for complete whose token expires after page 2.
+    StopsAtLateExpiry,
+    /// Ignores the `Retry-After` of later pages.
+    IgnoresRetryAfterOfPages,
+    /// Ignores a change at a version that it has already had.
+    SkipsSeenVersions,
+    /// Reports the changes behind an ERROR event that came in one chunk with it.
+    ReportsWholeChunks,
 }
 
 impl Mistake {
     /// All mistakes.
-    pub const ALL: [Self; 79] = [
+    pub const ALL: [Self; 83] = [
         Self::ResumesFromItem,
         Self::KeepsPageOneLeftovers,
         Self::IgnoresGoneStatus,
@@ -246,6 +254,10 @@ impl Mistake {
         Self::TrustsInconsistentTokens,
         Self::ReportsPageByPage,
         Self::PagesAtTheNewestVersion,
+        Self::StopsAtLateExpiry,
+        Self::IgnoresRetryAfterOfPages,
+        Self::SkipsSeenVersions,
+        Self::ReportsWholeChunks,
     ];
 
     /// Returns the mistake whose variant has this name.

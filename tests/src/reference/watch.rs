@@ -225,6 +225,9 @@ impl Run {
                     done = values.byte_offset();
                     flow = self.event(reading, &event);
                     if let Flow::Leave = flow {
+                        if self.is(Mistake::ReportsWholeChunks) {
+                            self.report_rest(values);
+                        }
                         break;
                     }
                 }
@@ -249,6 +252,16 @@ impl Run {
         }
         reading.buffer = buffer.split_off(done);
         flow
+    }
+
+    /// Reports the changes behind an event with which the stream is left.
+    fn report_rest(&mut self, rest: impl Iterator<Item = serde_json::Result<Value>>) {
+        for event in rest.map_while(Result::ok) {
+            let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+            if let "ADDED" | "MODIFIED" | "DELETED" = kind {
+                self.report(&event["object"], kind == "DELETED");
+            }
+        }
     }
 
     fn event(&mut self, reading: &mut Reading, event: &Value) -> Flow {
@@ -335,6 +348,9 @@ impl Run {
             if !deleted {
                 found.push(object.clone());
             }
+            return;
+        }
+        if version == self.resource_version && self.is(Mistake::SkipsSeenVersions) {
             return;
         }
         let number = |version: &str| version.parse::<u64>().unwrap_or_default();
