@@ -19,9 +19,6 @@ pub struct Registry {
     pub ecosystems: BTreeMap<String, Ecosystem>,
     /// Clients in the order of the page.
     pub clients: Vec<Client>,
-    /// Scenarios that are played though they take minutes.
-    #[serde(default)]
-    pub long: Vec<String>,
     /// Scenarios that are not judged for some clients.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,

@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     /// Play only what the record has as failures, which renews the evidence of them.
     #[arg(long, conflicts_with_all = ["page", "behaviour", "from", "scenario"])]
     failed: bool,
+    /// Which scenarios to play; the record is of the full profile, and keeps the results of what is not played.
+    #[arg(long, value_enum, default_value_t = Profile::Full, conflicts_with_all = ["page", "behaviour", "from"])]
+    profile: Profile,
     /// Run one client on another version of its library, and print what that fixes and breaks against the record.
     ///
     /// The folder of the library's source: a Go module, a Python project, an npm package, the workspace of kube-rs. For Java
@@ -70,6 +73,15 @@ pub(crate) struct Arguments {
     /// Keep the evidence of attempts that did not pass in this folder, for `fake-apiserver recheck` and `report`.
     #[arg(long, value_name = "FOLDER")]
     evidence: Option<PathBuf>,
+}
+
+/// Which scenarios are played.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Profile {
+    /// Skip scenarios that take minutes.
+    Quick,
+    /// Include scenarios that take minutes, up to an hour and more.
+    Full,
 }
 
 /// Exit code 0: done, or nothing differs; 1: a result differs or has no reason, or `--with` breaks one; 2: something is missing or broken.
@@ -132,6 +144,11 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
                 registry.left_out(client, id).is_none()
             };
             wrong.extend(fresh.complaints.iter().filter(|line| judged(line)).cloned());
+            // What was not selected is as it is recorded now: another run may have written it meanwhile.
+            let fresh = match Record::exists(&root, &client.name) && arguments.is_part() {
+                true => fresh.completed(&Record::read(&root, &client.name)?),
+                false => fresh,
+            };
             if arguments.check {
                 let recorded = Record::read(&root, &client.name)?;
                 let differences = recorded.differences(&client.name, &fresh.record);
@@ -269,14 +286,14 @@ fn played<'r>(
         jobs: arguments.jobs.get(),
         prefixes: arguments.scenario.clone(),
         failed: arguments.failed,
-        long: registry.long.clone(),
+        quick: arguments.profile == Profile::Quick,
         evidence: arguments.evidence.clone(),
-        homes: target.join("conformance"),
+        homes: target.join(format!("conformance/{}", std::process::id())),
     };
     let runs = pool::play_all(root, &entrants, &options)?;
     let measured = measured_here()?;
     let mut fresh = Vec::new();
-    for (((client, _), entrant), run) in built.iter().zip(&entrants).zip(runs) {
+    for ((client, _), run) in built.iter().zip(runs) {
         let run = run.map_err(|why| format!("{}: {why}", client.name))?;
         note(&format!(
             "{} {}: {}; {}",
@@ -286,9 +303,6 @@ fn played<'r>(
             pool::times(&run.tests)
         ));
         let (record, complaints) = Record::of_tests(&client.name, &run.client.hello, &run.tests);
-        // What was not selected is as it was.
-        let is_part = !arguments.scenario.is_empty() || arguments.failed;
-        let earlier = entrant.record.as_ref().filter(|_| is_part);
         let mut evidence = Vec::new();
         for test in &run.tests {
             let path = &test.scenario.path;
@@ -298,7 +312,7 @@ fn played<'r>(
         }
         fresh.push(Fresh {
             client,
-            record: record.completed(earlier),
+            record,
             complaints,
             evidence,
         });
@@ -306,7 +320,22 @@ fn played<'r>(
     Ok(fresh)
 }
 
+impl Arguments {
+    /// Whether only some of the scenarios are played.
+    fn is_part(&self) -> bool {
+        !self.scenario.is_empty() || self.failed || self.profile == Profile::Quick
+    }
+}
+
 impl Fresh<'_> {
+    /// Takes over what was not played from a record.
+    fn completed(self, recorded: &Record) -> Self {
+        Self {
+            record: self.record.completed(recorded),
+            ..self
+        }
+    }
+
     /// Writes results and evidence.
     fn write(self, root: &Path) -> Result<(), String> {
         let name = &self.client.name;

@@ -30,6 +30,8 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 const FEW_AT_ONCE: usize = 4;
 /// After a change of many scenarios that many are repeated: this part of them at a time.
 const PART_AT_ONCE: usize = 16;
+/// A test that takes longer waits for nearly all of that time.
+const LONG: Duration = Duration::from_secs(300);
 /// Silence of a client that hangs.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -57,8 +59,8 @@ pub(crate) struct Options {
     pub(crate) prefixes: Vec<String>,
     /// Play only what the record has as failures.
     pub(crate) failed: bool,
-    /// Scenarios that are played though they take minutes.
-    pub(crate) long: Vec<String>,
+    /// Leave out scenarios that take minutes.
+    pub(crate) quick: bool,
     /// Folder for the evidence of attempts that did not pass.
     pub(crate) evidence: Option<PathBuf>,
     /// Private folders of the adapters; removed and created.
@@ -83,6 +85,14 @@ struct Work {
     known: Option<Known>,
     /// Its only attempts so far, if it is repeated.
     tested: Option<Tested>,
+}
+
+impl Work {
+    /// Returns how long the last attempt took.
+    fn took(&self) -> Duration {
+        let attempts = self.tested.iter().flat_map(|tested| &tested.attempts);
+        attempts.last().map_or(Duration::ZERO, |attempt| attempt.took)
+    }
 }
 
 /// Plays all tests with all clients. An adapter that cannot be started or introduced has its reason in place of a run.
@@ -113,8 +123,9 @@ pub(crate) fn play_all(
             .filter(|test| !options.failed || failed(&test.scenario.id))
         {
             let known = entrants[entrant].known.of(&test.scenario.id).cloned();
-            let is_long = options.long.contains(&test.scenario.id);
-            match client.left_out(test, is_long) {
+            match client.left_out(test, !options.quick) {
+                // The record of a longer run has it.
+                Some((Outcome::NotPlayed, _)) if options.quick => {}
                 Some(why) => done[entrant].push(client.not_run(test, known, why)),
                 None => work.push(Work {
                     entrant,
@@ -149,11 +160,16 @@ pub(crate) fn play_all(
         }
     })?;
     progress.repeats(doubtful.len());
-    let at_once = FEW_AT_ONCE.max(doubtful.len() / PART_AT_ONCE);
-    pool.run(doubtful, at_once, |work, tested| {
-        progress.played(work.entrant, false);
-        done[work.entrant].push(tested);
-    })?;
+    // One after another, tests that take up to an hour would take days; they wait, and hardly use a processor.
+    let (long, short): (Vec<Work>, Vec<Work>) = doubtful.into_iter().partition(|work| work.took() > LONG);
+    let few = FEW_AT_ONCE.max(short.len() / PART_AT_ONCE);
+    let many = options.jobs.min(long.len()).max(1);
+    for (repeated, at_once) in [(short, few), (long, many)] {
+        pool.run(repeated, at_once, |work, tested| {
+            progress.played(work.entrant, false);
+            done[work.entrant].push(tested);
+        })?;
+    }
     progress.ends();
     let _left = std::fs::remove_dir_all(&options.homes);
     let runs = clients.into_iter().zip(done).map(|(client, mut tests)| {
