@@ -68,9 +68,12 @@ pub fn assess(
     // unfinished.
     let found = &mut verdict.contradictions;
     let is_unfinished = cut || matches!(end, Some(RunEnd::Runaway { .. }));
-    if is_unfinished && found.iter().any(|found| found.check == "INV-16") {
+    let storm = found
+        .iter()
+        .find(|found| is_unfinished && found.check == "INV-16");
+    if let Some(requirements) = storm.map(|storm| storm.requirements.clone()) {
         found.retain(|found| found.check != RUN);
-        found.push(unfinished());
+        found.push(unfinished(requirements));
         if verdict.outcome == Judgement::Stuck {
             verdict.outcome = Judgement::Mismatch;
         }
@@ -82,11 +85,12 @@ pub fn assess(
     }
 }
 
-/// Contradiction of a client that retried until the run was ended.
-fn unfinished() -> Contradiction {
+/// Contradiction of a client that retried until the run was ended. `requirements`: those that the retries violate; a machine
+/// that is fast enough to end the run must not make it worse.
+fn unfinished(requirements: Vec<String>) -> Contradiction {
     Contradiction {
         check: RUN.to_owned(),
-        requirements: Vec::new(),
+        requirements,
         sentence: "the client kept failing until the run was ended".to_owned(),
         place: None,
         evidence: Vec::new(),
@@ -171,6 +175,16 @@ mod tests {
         assert!(
             checks(&cut).contains(&RUN.to_owned()),
             "the unfinished scenario counts"
+        );
+        let named = |assessment: &Assessment| {
+            let verdict = assessment.verdict.as_ref();
+            let found = verdict.into_iter().flat_map(|verdict| &verdict.contradictions);
+            found.map(|found| found.requirements.clone()).collect::<Vec<_>>()
+        };
+        assert!(
+            named(&cut).iter().all(|ids| !ids.is_empty()),
+            "the end of the run is no further defect: {:?}",
+            named(&cut)
         );
     }
 

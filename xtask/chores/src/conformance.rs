@@ -154,7 +154,7 @@ fn conformance(arguments: &Arguments) -> Result<Vec<String>, String> {
                 let differences = recorded.differences(&client.name, &fresh.record);
                 wrong.extend(differences.into_iter().filter(judged));
             } else {
-                fresh.write(&root)?;
+                fresh.write(&root, |id| registry.left_out(client, id).is_none())?;
             }
         }
     }
@@ -336,12 +336,12 @@ impl Fresh<'_> {
         }
     }
 
-    /// Writes results and evidence.
-    fn write(self, root: &Path) -> Result<(), String> {
+    /// Writes results, and evidence of the failures that are `published`: what is left out has no page.
+    fn write(self, root: &Path, published: impl Fn(&str) -> bool) -> Result<(), String> {
         let name = &self.client.name;
         self.record.write(root, name)?;
         let mut kept = trimmed::Kept::read(root, name)?;
-        kept.renew(self.evidence, |id| self.record.is_failure(id));
+        kept.renew(self.evidence, |id| self.record.is_failure(id) && published(id));
         let variable = |name| std::env::var_os(name).map(PathBuf::from);
         let here = std::fs::canonicalize(root).map_err(|error| format!("{}: {error}", root.display()))?;
         // A folder comes before the one that contains it.

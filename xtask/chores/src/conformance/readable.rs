@@ -41,7 +41,8 @@ const LEGEND: &str = "
   not scored.
 * *caller*: the library leaves recovery to its caller. The adapter then has the loop that the documentation describes, and
   its delays are the adapter's: 0.8 s doubling to 30 s, or what the library's example has.
-* Every client was run at least twice; what came out differently is not judged.
+* Every scenario was played, also those that take an hour (the full profile), and at least twice; what came out differently is not
+  judged.
 ";
 
 /// Failures of one client with one reason.
