@@ -126,6 +126,8 @@ pub enum Mistake {
     KeepsHigherVersion,
     /// Makes every delay eight times the one before, without a limit.
     DelaysForMinutes,
+    /// Keeps its longest delay after a watch that lasted.
+    KeepsLongDelays,
     /// Lists after a watch was refused with 429.
     ListsAfterThrottling,
     /// Ends after three failures, without a report.
@@ -174,7 +176,7 @@ pub enum Mistake {
 
 impl Mistake {
     /// All mistakes.
-    pub const ALL: [Self; 83] = [
+    pub const ALL: [Self; 84] = [
         Self::ResumesFromItem,
         Self::KeepsPageOneLeftovers,
         Self::IgnoresGoneStatus,
@@ -236,6 +238,7 @@ impl Mistake {
         Self::RepeatsRefusedStreams,
         Self::KeepsHigherVersion,
         Self::DelaysForMinutes,
+        Self::KeepsLongDelays,
         Self::ListsAfterThrottling,
         Self::GivesUpSilently,
         Self::RetriesEverySecond,

@@ -182,7 +182,9 @@ impl Run {
             }
             return self.back_off(None);
         }
-        self.failures = 0;
+        if !self.is(Mistake::KeepsLongDelays) {
+            self.failures = 0;
+        }
         if reading.brought > 0 {
             self.last_received = now();
         }
