@@ -5,7 +5,7 @@
 //! Source: "Extend the Kubernetes API with CustomResourceDefinitions" in the documentation; apiextensions
 //! `apis/apiextensions/v1/types.go`, `registry/customresource/strategy.go`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use apimachinery::Version;
 use apimachinery::kind::{
@@ -49,6 +49,8 @@ pub struct Definition {
     /// `openAPIV3Schema` as sent; null: none.
     pub schema: Value,
     structural: Schema,
+    /// Schema for apply and patches, read at first use, and the version of the server that it refers to.
+    typed: OnceLock<(Version, crate::schema::Schema)>,
     /// Schema of the storage version; `None`: this version is stored.
     stored: Option<Arc<Schema>>,
     /// Row of the storage version; `None`: this version is stored.
@@ -78,6 +80,20 @@ impl Definition {
     /// Returns the definition of a custom resource; `None` for a built-in kind.
     pub fn of(kind: &ApiResource) -> Option<&Self> {
         kind.definition.as_ref()?.content.downcast_ref()
+    }
+
+    /// Returns the schema as apply and patches read it. A server has one version.
+    pub(crate) fn typed(&self, version: Version) -> &crate::schema::Schema {
+        let read = || (version, crate::schema::Schema::of_custom(&self.schema, version));
+        let (known, schema) = self.typed.get_or_init(read);
+        debug_assert_eq!(*known, version, "two servers share a definition");
+        schema
+    }
+
+    /// Sets the defaults of an applied object. A null stays, unless it has a default: validation rejects it.
+    pub fn fill_applied(&self, object: &mut Value) {
+        prune::prune(object, &self.structural);
+        prune::fill_applied(object, &self.structural);
     }
 
     /// Prunes unknown fields, returns their paths, and sets defaults.
@@ -347,6 +363,7 @@ fn row(common: &Common, version: &Value) -> KindRef {
     });
     let schema = version["schema"]["openAPIV3Schema"].clone();
     let definition = Definition {
+        typed: OnceLock::new(),
         stored: (!is_stored).then(|| Arc::clone(&common.stored)),
         storage: common.storage.clone().filter(|_| !is_stored),
         conversion: Conversion::read(

@@ -1,39 +1,74 @@
 //! Field management (`metadata.managedFields`): tracking of the managers at every write, and server-side apply.
 //!
-//! It must not know the store: it is given the old and the new object.
+//! ```text
+//! Ownership   what a write does to the managers: which entries it starts from, which fields are tracked, times, limits
+//!   owners    entries on the wire           set      sets of field paths, FieldsV1
+//!   update    the algorithm, by versions    values   typed values: field sets, comparison, merge, removal
+//!   types     types, read from schemas      typed    check of an applied configuration
+//! ```
+//! It must not know the store: it is given the old and the new object, and how objects are converted.
 //!
-//! Source: "Server-Side Apply" and KEP-555; structured-merge-diff `merge/update.go`, apimachinery `util/managedfields`.
+//! Source: "Server-Side Apply" and KEP-555; structured-merge-diff v6 `merge`, `typed` and `fieldpath`; apimachinery
+//! `util/managedfields/internal`, whose managers are the steps of [`Ownership::note_write`] and [`Ownership::apply`].
 
 use apimachinery::Version;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::status::{Cause, Status};
 use serde_json::{Map, Value};
 
 use super::schema::Schema;
-use super::{catalog, types};
+use super::types as structs;
 use crate::crd::Definition;
 
-mod fields;
+mod last_applied;
 mod owners;
+mod scale;
 mod set;
 mod typed;
+mod types;
+mod update;
+mod values;
 
-use fields::Changes;
 use owners::{Operation, Owner};
 use set::Fields;
-
-/// Manager that migrates from client-side to server-side apply, and the annotation with its last applied configuration.
-const KUBECTL: &str = "kubectl";
+use types::Type;
+use update::{Failure, Updater};
+use values::Changes;
 
 /// Manager of the existing fields when an object without managers is first applied to (`internal/skipnonapplied.go`).
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The versions of a kind.
+pub trait Versions {
+    /// Returns the kind in this API version; `None`: there is none.
+    fn kind(&self, api_version: &str) -> Option<KindRef>;
+
+    /// Converts an object between two versions of its kind.
+    ///
+    /// # Errors
+    ///
+    /// The conversion fails.
+    fn convert(&mut self, object: &Value, from: &ApiResource, to: &ApiResource) -> Result<Value, Status>;
+}
+
+/// A kind with one version.
+#[derive(Debug)]
+pub struct OneVersion;
+
+impl Versions for OneVersion {
+    fn kind(&self, _api_version: &str) -> Option<KindRef> {
+        None
+    }
+
+    fn convert(&mut self, object: &Value, _from: &ApiResource, _to: &ApiResource) -> Result<Value, Status> {
+        Ok(object.clone())
+    }
+}
 
 /// Field management for the writes of one manager to one kind.
 pub struct Ownership<'a> {
     kind: &'a ApiResource,
-    schema: SchemaOf,
+    schema: Option<&'a Schema>,
     manager: &'a str,
     /// Subresource such as `status` or `scale`; empty for the object itself.
     subresource: &'a str,
@@ -42,10 +77,13 @@ pub struct Ownership<'a> {
     version: Version,
 }
 
-enum SchemaOf {
-    BuiltIn(&'static Schema),
-    Custom(Box<Schema>),
-    Nothing,
+/// Returns the schema of a kind; `None`: it has none.
+fn schema_of(kind: &ApiResource, version: Version) -> Option<&Schema> {
+    match Definition::of(kind) {
+        Some(definition) => Some(definition.typed(version)),
+        None if kind.custom => None,
+        None => Schema::of_builtin(kind, version),
+    }
 }
 
 impl<'a> Ownership<'a> {
@@ -57,16 +95,9 @@ impl<'a> Ownership<'a> {
         subresource: &'a str,
         now: String,
     ) -> Self {
-        let schema = match (Definition::of(kind), Schema::of_builtin(kind, version)) {
-            (Some(definition), _) => {
-                SchemaOf::Custom(Box::new(Schema::of_custom(&definition.schema, version)))
-            }
-            (None, Some(schema)) if !kind.custom => SchemaOf::BuiltIn(schema),
-            (None, _) => SchemaOf::Nothing,
-        };
         Self {
             kind,
-            schema,
+            schema: schema_of(kind, version),
             manager,
             subresource,
             now,
@@ -74,54 +105,103 @@ impl<'a> Ownership<'a> {
         }
     }
 
-    /// Sets the managers in `object`, which replaces `live`. An object that was stored without managers gets none by an
-    /// update (`internal/skipnonapplied.go`).
+    /// Sets the managers in `object`, which replaces `live`; those in `object` are ignored, and the kind has one version.
     pub fn note_update(&self, live: &Value, object: &mut Value) {
-        let mut owners = owners::read(live);
-        if owners.is_empty() && is_stored(live) {
-            owners::write(object, owners);
-            return;
+        // Without other versions nothing is converted, and nothing fails.
+        if let Err(why) = self.note_write(live, object, None, &mut OneVersion) {
+            debug_assert!(false, "{}", why.message);
         }
-        let Changes { written, removed } = self.changes(live, object);
-        for owner in &mut owners {
-            owner.fields.subtract(&written);
-            owner.fields.subtract(&removed);
-        }
-        if !written.is_empty() {
-            let own = self.own(&mut owners, Operation::Update);
-            own.time = Some(self.now.clone());
-            own.fields.add(written);
-        }
-        owners::write(object, owners);
     }
 
-    /// Sets the managers after a write of the scale, whose replicas are at `pointer`.
+    /// Sets the managers in `object`, which replaces `live`. `sent` are the managed fields of the request, which a client can
+    /// change or remove. An object that was stored without managers gets none by an update (`internal/skipnonapplied.go`).
     ///
-    /// As in kube-apiserver, which tracks the fields of a scale by themselves: a manager of the scale has a separate entry
-    /// without a time, unless it applied; and if the scale has no manager, it gets none.
-    pub fn note_scale(&self, live: &Value, object: &mut Value, pointer: &str) {
-        let replicas = field_at(pointer);
-        let mut owners = owners::read(live);
-        let has = |owner: &&mut Owner| !owner.fields.intersection(&replicas).is_empty();
-        let changed = live.pointer(pointer) != object.pointer(pointer);
-        let mut scaled = Vec::new();
-        for owner in owners.iter_mut().filter(has) {
-            let applied = owner.operation == Operation::Apply;
-            if changed || !applied {
-                owner.fields.subtract(&replicas);
+    /// # Errors
+    ///
+    /// The object cannot be converted to the version of a manager. It has the managers of `live` then, or before 1.37 none.
+    pub fn note_write(
+        &self,
+        live: &Value,
+        object: &mut Value,
+        sent: Option<&Value>,
+        versions: &mut dyn Versions,
+    ) -> Result<(), Status> {
+        let owners = self.starting(live, sent);
+        if owners.is_empty() && is_stored(live) {
+            without(object);
+            return Ok(());
+        }
+        match self.updated(live, object, owners, versions) {
+            Ok(owners) => {
+                owners::write(object, owners);
+                Ok(())
             }
-            if !changed && !applied {
-                scaled.push(Owner {
-                    time: None,
-                    fields: replicas.clone(),
-                    ..owner.clone()
-                });
-            } else if changed {
-                scaled = vec![self.owner(Operation::Update, replicas.clone())];
+            Err(why) => {
+                if self.version >= Version::V1_37 {
+                    copy(live, object);
+                } else {
+                    without(object);
+                }
+                Err(why)
             }
         }
-        owners.extend(scaled);
-        owners::write(object, owners);
+    }
+
+    /// Returns the managers from which a write starts: those of the request, if it has valid ones. A request to a subresource
+    /// cannot change them.
+    fn starting(&self, live: &Value, sent: Option<&Value>) -> Vec<Owner> {
+        match sent.filter(|_| self.subresource.is_empty()) {
+            Some(sent) if is_reset(sent) => Vec::new(),
+            Some(sent) => {
+                let owners = owners::decode(sent).filter(|owners| !owners.is_empty());
+                owners.unwrap_or_else(|| owners::read(live))
+            }
+            None => owners::read(live),
+        }
+    }
+
+    /// Returns the managers after an update.
+    fn updated(
+        &self,
+        live: &Value,
+        object: &Value,
+        mut owners: Vec<Owner>,
+        versions: &mut dyn Versions,
+    ) -> Result<Vec<Owner>, Status> {
+        if self.kind.custom {
+            for (what, object) in [("new", object), ("live", live)] {
+                typed::check(self.root(), object, true).map_err(|why| {
+                    let named = self.named(object);
+                    let why = typed::joined(&why);
+                    Status::unexplained(format!("failed to convert {what} object ({named}) to smd typed: {why}"))
+                })?;
+            }
+        }
+        let mut updater = Updater {
+            ownership: self,
+            versions,
+        };
+        let written = updater.update(live, object, &mut owners).map_err(|failure| match failure {
+            Failure::Refused(status) => status,
+            Failure::Conflict(conflicts) => conflict(conflicts),
+        })?;
+        let written = stripped(written);
+        if !written.is_empty() {
+            let own = self.owner(Operation::Update, written);
+            match owners.iter_mut().find(|owner| owner.identity() == own.identity()) {
+                Some(there) => {
+                    there.fields.add(own.fields);
+                    there.time = Some(self.now.clone());
+                }
+                None => owners.push(Owner {
+                    time: Some(self.now.clone()),
+                    ..own
+                }),
+            }
+        }
+        owners.retain(|owner| !owner.fields.is_empty());
+        owners::cap(&mut owners);
+        Ok(owners)
     }
 
     /// Checks that the fields of an object to be applied are those of its kind.
@@ -130,119 +210,70 @@ impl<'a> Ownership<'a> {
     ///
     /// 500.
     pub fn check(&self, config: &Value) -> Result<(), Status> {
-        typed::check(self.schema(), config).map_err(|why| self.untyped(config, &why))
-    }
-
-    /// Applies a scale to `live`, whose replicas are at `pointer`. Returns the object and its replicas. `wanted` is `None` if
-    /// the applied configuration has no replicas.
-    ///
-    /// # Errors
-    ///
-    /// 409 for a conflict with other managers, unless `force` is set.
-    pub fn apply_scale(
-        &self,
-        live: &Value,
-        pointer: &str,
-        wanted: Option<i64>,
-        force: bool,
-    ) -> Result<(Value, i64), Status> {
-        let replicas = field_at(pointer);
-        let mut owners = owners::read(live);
-        let there = live.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
-        let changed = wanted.is_some_and(|wanted| wanted != there);
-        let is_own = |owner: &Owner| self.is_own(owner, Operation::Apply);
-        let has = |owner: &Owner| !owner.fields.intersection(&replicas).is_empty();
-        let mut conflicts = Vec::new();
-        let mut apart = Vec::new();
-        for owner in owners.iter_mut().filter(|owner| has(owner) && !is_own(owner)) {
-            if changed && !force {
-                let as_scale = Owner {
-                    api_version: catalog::scale().api_version(),
-                    ..owner.clone()
-                };
-                let field = vec!["f:spec".to_owned(), "f:replicas".to_owned()];
-                conflicts.push((as_scale.described(), Fields::from_iter([field])));
-            } else if changed {
-                owner.fields.subtract(&replicas);
-            } else if owner.operation == Operation::Update {
-                owner.fields.subtract(&replicas);
-                apart.push(Owner {
-                    time: None,
-                    fields: replicas.clone(),
-                    ..owner.clone()
-                });
-            }
-        }
-        if !conflicts.is_empty() {
-            conflicts.sort_by(|(a, _), (b, _)| a.cmp(b));
-            return Err(conflict(&conflicts));
-        }
-        owners.extend(apart);
-        let owned = owners.iter().any(|owner| has(owner) && !is_own(owner));
-        let own = self.own(&mut owners, Operation::Apply);
-        own.time = None;
-        own.fields.subtract(&replicas);
-        if wanted.is_some() {
-            own.fields.add(replicas);
-        }
-        let mut object = live.clone();
-        owners::write(&mut object, owners);
-        Ok((object, wanted.unwrap_or(if owned { there } else { 0 })))
+        typed::check(self.root(), config, false).map_err(|why| self.untyped("patch", config, &why))
     }
 
     /// Applies `config` to `live`. Returns the object with its managers.
     ///
     /// # Errors
     ///
-    /// 409 for a conflict with other managers, unless `force` is set; 500 if it is not an object of the kind.
-    pub fn apply(&self, live: &Value, config: &Value, force: bool) -> Result<Value, Status> {
-        let schema = self.schema();
-        typed::check(schema, config).map_err(|why| self.untyped(config, &why))?;
-        let mut config = config.clone();
-        self.strip(&mut config);
-        let mut object = fields::merge(schema, Some(live), &config);
+    /// 409 for a conflict with other managers, unless `force` is set; 500 if it is not an object of the kind, or if the object
+    /// cannot be converted to the version of a manager.
+    pub fn apply(
+        &self,
+        live: &Value,
+        config: &Value,
+        force: bool,
+        versions: &mut dyn Versions,
+    ) -> Result<Value, Status> {
         let mut owners = owners::read(live);
         if owners.is_empty() && is_stored(live) {
-            owners = self.before_first_apply(live);
+            owners = self.before_first_apply(live)?;
         }
-        let applied = self.tracked(fields::of(schema, &config));
-        let last = std::mem::replace(&mut self.own(&mut owners, Operation::Apply).fields, applied);
-        let mut owned = Fields::default();
-        for owner in &owners {
-            owned.add(owner.fields.clone());
+        self.check(config)?;
+        if self.kind.custom {
+            typed::check(self.root(), live, true).map_err(|why| self.untyped("live", live, &why))?;
         }
-        let orphaned: Fields = last
-            .paths()
-            .into_iter()
-            .filter(|path| !owned.has_below(path))
-            .collect();
-        fields::remove(schema, &mut object, &orphaned);
-
-        let Changes { written, removed } = self.changes(live, &object);
-        let given_up = self.applied_by_kubectl_before(live);
-        let mut conflicts = Vec::new();
-        for owner in owners
-            .iter_mut()
-            .filter(|owner| !self.is_own(owner, Operation::Apply))
-        {
-            let taken = owner.fields.intersection(&written);
-            let mut contested = taken.clone();
-            contested.subtract(&given_up);
-            if !contested.is_empty() && !force {
-                conflicts.push((owner.described(), contested));
-                continue;
+        let mut kept = config.clone();
+        self.strip(&mut kept);
+        let config = &kept;
+        let mut updater = Updater {
+            ownership: self,
+            versions,
+        };
+        let mut after = owners.clone();
+        let mut object = match updater.apply(live, config, &mut after, force) {
+            Ok(object) => object,
+            Err(Failure::Refused(status)) => return Err(status),
+            Err(Failure::Conflict(mut conflicts)) => {
+                let Some(given_up) = self.given_up(live) else {
+                    return Err(conflict(conflicts));
+                };
+                for (_, fields) in &mut conflicts {
+                    fields.subtract(&given_up);
+                }
+                conflicts.retain(|(_, fields)| !fields.is_empty());
+                if !conflicts.is_empty() {
+                    return Err(conflict(conflicts));
+                }
+                after = owners;
+                match updater.apply(live, config, &mut after, true) {
+                    Ok(object) => object,
+                    Err(Failure::Refused(status)) => return Err(status),
+                    Err(Failure::Conflict(conflicts)) => return Err(conflict(conflicts)),
+                }
             }
-            owner.fields.subtract(&taken);
-            owner.fields.subtract(&removed);
+        };
+        let changed = !values::same(live, &object);
+        let own = self.owner(Operation::Apply, Fields::default());
+        if let Some(own) = after.iter_mut().find(|owner| owner.identity() == own.identity()) {
+            own.fields = stripped(std::mem::take(&mut own.fields));
+            if changed {
+                own.time = Some(self.now.clone());
+            }
         }
-        if !conflicts.is_empty() {
-            conflicts.sort_by(|(a, _), (b, _)| a.cmp(b));
-            return Err(conflict(&conflicts));
-        }
-        if !(written.is_empty() && removed.is_empty()) {
-            self.own(&mut owners, Operation::Apply).time = Some(self.now.clone());
-        }
-        owners::write(&mut object, owners);
+        self.keep_last_applied(config, &mut object);
+        owners::write(&mut object, after);
         Ok(object)
     }
 
@@ -252,87 +283,103 @@ impl<'a> Ownership<'a> {
     /// A field that the kind does not have, or a part that can only be replaced as a whole, in the words of apiserver
     /// (`policy/mutating/patch/smd.go`).
     pub fn merged(&self, live: &Value, config: &Value) -> Result<Value, String> {
-        let schema = self.schema();
-        typed::check(schema, config).map_err(|why| {
+        typed::check(self.root(), config, false).map_err(|why| {
             let why = typed::joined(&why);
             format!("failed to convert patch object to typed object: {why}")
         })?;
-        let atomic = fields::atomic(schema, config);
-        if !atomic.is_empty() {
+        let whole = typed::whole_parts(self.root(), config);
+        if !whole.is_empty() {
             return Err(format!(
                 "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
-                atomic.join(", ")
+                whole.join(", ")
             ));
         }
-        Ok(fields::merge(schema, Some(live), config))
+        Ok(values::merge(self.root(), live, config))
     }
 
     /// Returns the managers of an object that had none before the apply.
-    fn before_first_apply(&self, live: &Value) -> Vec<Owner> {
-        let manager = BEFORE_FIRST_APPLY;
+    fn before_first_apply(&self, live: &Value) -> Result<Vec<Owner>, Status> {
         let since = Self::new(
             self.kind,
             self.version,
-            manager,
+            BEFORE_FIRST_APPLY,
             self.subresource,
             self.now.clone(),
         );
-        let mut owned = live.clone();
-        match types::zero(self.kind) {
-            Some(zero) => since.note_update(zero, &mut owned),
-            None => since.note_update(&nothing(), &mut owned),
-        }
-        owners::read(&owned)
+        let nothing = nothing();
+        let zero = structs::zero(self.kind).unwrap_or(&nothing);
+        since
+            .updated(zero, live, Vec::new(), &mut OneVersion)
+            .map_err(|mut why| {
+                why.message = format!("failed to create manager for existing fields: {}", why.message);
+                why
+            })
     }
 
-    /// Returns the fields that kubectl takes over when it migrates to server-side apply: those that still have the value of
-    /// the last client-side apply (apiserver `fieldmanager/lastappliedmanager.go`).
-    fn applied_by_kubectl_before(&self, live: &Value) -> Fields {
-        let annotation = &live["metadata"]["annotations"][LAST_APPLIED];
-        let last = annotation
-            .as_str()
-            .filter(|_| self.manager == KUBECTL)
-            .and_then(|text| serde_json::from_str::<Value>(text).ok())
-            .filter(|last| last["apiVersion"] == self.kind.api_version())
-            .filter(|last| typed::check(self.schema(), last).is_ok());
-        let Some(last) = last else {
-            return Fields::default();
+    /// Type of the objects of the request.
+    fn root(&self) -> Type<'a> {
+        Type::of(self.schema)
+    }
+
+    /// Type of the objects of a kind; `None`: that of the request.
+    fn type_of<'k>(&self, kind: Option<&'k KindRef>) -> Type<'k>
+    where
+        'a: 'k,
+    {
+        kind.map_or(self.root(), |kind| Type::of(schema_of(kind, self.version)))
+    }
+
+    fn api_version(&self) -> String {
+        self.kind.api_version()
+    }
+
+    fn is_own_version(&self, api_version: &str) -> bool {
+        let (group, version) = (&*self.kind.group, &*self.kind.version);
+        match api_version.rsplit_once('/') {
+            Some(parts) => parts == (group, version),
+            None => group.is_empty() && api_version == version,
+        }
+    }
+
+    /// Returns the error of a conversion to a version that the kind does not have. `None`: it is skipped, as that of a
+    /// built-in kind.
+    fn missing(&self, api_version: &str) -> Option<Status> {
+        let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
+        let kind = self.kind;
+        let why = if group == kind.group {
+            format!("request to convert CR to an invalid group/version: {api_version}")
+        } else {
+            format!(
+                "{}, Kind={} is unstructured and is not suitable for converting to \"{api_version}\"",
+                kind.api_version(),
+                kind.kind
+            )
         };
-        let mut fields = fields::of(self.schema(), &last);
-        let since = fields::compare(self.schema(), &last, live);
-        fields.subtract(&since.written);
-        fields.subtract(&since.removed);
-        fields
+        kind.custom.then(|| Status::unexplained(why))
     }
 
-    fn schema(&self) -> Option<&Schema> {
-        match &self.schema {
-            SchemaOf::BuiltIn(schema) => Some(schema),
-            SchemaOf::Custom(schema) => Some(schema),
-            SchemaOf::Nothing => None,
-        }
-    }
-
-    fn changes(&self, live: &Value, object: &Value) -> Changes {
-        let changes = fields::compare(self.schema(), live, object);
+    /// Returns the tracked differences of two objects.
+    fn changes(&self, of: Type<'_>, live: &Value, object: &Value) -> Changes {
+        let changes = values::compare(of, live, object);
         Changes {
-            written: self.tracked(changes.written),
-            removed: self.tracked(changes.removed),
+            written: self.written_here(changes.written),
+            removed: self.written_here(changes.removed),
         }
     }
 
-    /// Removes fields that are not tracked: those set by the server, and those this path does not write.
-    fn tracked(&self, mut fields: Fields) -> Fields {
-        fields.retain(|field| {
-            let elsewhere = match self.subresource {
-                // The metadata of a custom resource does not change through it.
-                "status" => field != "f:status" && (field != "f:metadata" || self.kind.custom),
-                _ => field == "f:status" && self.kind.status,
-            };
-            !elsewhere && !matches!(field, "f:kind" | "f:apiVersion")
+    /// Removes the fields that this path does not write (`GetResetFields` of the strategies).
+    fn written_here(&self, mut fields: Fields) -> Fields {
+        fields.retain_fields(|field| match self.subresource {
+            // The metadata of a custom resource does not change through it.
+            "status" => field == "status" || field == "metadata" && !self.kind.custom,
+            _ => field != "status" || !self.kind.status,
         });
-        fields.retain_below("f:metadata", |field| !UNTRACKED.contains(&field));
         fields
+    }
+
+    /// Returns the entry of this manager for an applied configuration with these fields.
+    fn own_apply(&self, fields: Fields) -> Owner {
+        self.owner(Operation::Apply, self.written_here(fields))
     }
 
     /// Removes the fields that this path does not write from an applied configuration.
@@ -356,22 +403,6 @@ impl<'a> Ownership<'a> {
         }
     }
 
-    fn is_own(&self, owner: &Owner, operation: Operation) -> bool {
-        owner.manager == self.manager
-            && owner.operation == operation
-            && owner.subresource == self.subresource
-            && owner.api_version == self.kind.api_version()
-    }
-
-    fn own<'o>(&self, owners: &'o mut Vec<Owner>, operation: Operation) -> &'o mut Owner {
-        let index = owners.iter().position(|owner| self.is_own(owner, operation));
-        let index = index.unwrap_or_else(|| {
-            owners.push(self.owner(operation, Fields::default()));
-            owners.len() - 1
-        });
-        &mut owners[index]
-    }
-
     fn owner(&self, operation: Operation, fields: Fields) -> Owner {
         Owner {
             manager: self.manager.to_owned(),
@@ -383,17 +414,16 @@ impl<'a> Ownership<'a> {
         }
     }
 
-    fn untyped(&self, config: &Value, why: &[String]) -> Status {
-        let text = |field: &str| config["metadata"][field].as_str().unwrap_or_default();
-        let why = typed::joined(why);
-        Status::unexplained(format!(
-            "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {why}",
-            text("namespace"),
-            text("name"),
-            self.kind.group,
-            self.kind.version,
-            self.kind.kind
-        ))
+    fn untyped(&self, what: &str, object: &Value, why: &[String]) -> Status {
+        let (named, why) = (self.named(object), typed::joined(why));
+        Status::unexplained(format!("failed to create typed {what} object ({named}): {why}"))
+    }
+
+    /// Returns namespace, name and kind of an object as in errors.
+    fn named(&self, object: &Value) -> String {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let (group, version, kind) = (&self.kind.group, &self.kind.version, &self.kind.kind);
+        format!("{}/{}; {group}/{version}, Kind={kind}", text("namespace"), text("name"))
     }
 }
 
@@ -401,32 +431,46 @@ impl<'a> Ownership<'a> {
 ///
 /// Source: `GetResetFields` and `PrepareForUpdate` of the status strategies in `pkg/registry` of kube-apiserver.
 pub fn kept_by_status(kind: &ApiResource) -> &'static [&'static str] {
-    match types::of(kind).map(|known| known.name) {
+    match structs::of(kind).map(|known| known.name) {
         Some("core/v1.Pod") => &["ownerReferences"],
         Some("apps/v1.Deployment") => &["labels"],
         Some(_) | None => &[],
     }
 }
 
-/// Fields of the metadata that are set by the server.
-const UNTRACKED: [&str; 10] = [
-    "f:name",
-    "f:namespace",
-    "f:creationTimestamp",
-    "f:selfLink",
-    "f:uid",
-    "f:generation",
-    "f:managedFields",
-    "f:resourceVersion",
-    "f:deletionTimestamp",
-    "f:deletionGracePeriodSeconds",
+/// Fields of the metadata that are set by the server, and have no manager.
+const UNTRACKED: [&str; 11] = [
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
 ];
 
-fn conflict(conflicts: &[(String, Fields)]) -> Status {
+/// Removes fields that have no manager (`internal/stripmeta.go`).
+fn stripped(mut fields: Fields) -> Fields {
+    fields.retain_fields(|field| !matches!(field, "kind" | "apiVersion"));
+    fields.change_field("metadata", |metadata| {
+        metadata.remove_root();
+        metadata.retain_fields(|field| !UNTRACKED.contains(&field));
+    });
+    fields
+}
+
+/// Returns the error of managers that own fields which a write changes.
+fn conflict(mut conflicts: Vec<(Owner, Fields)>) -> Status {
+    conflicts.sort_by(|(a, _), (b, _)| a.identity().cmp(&b.identity()));
     let mut causes = Vec::new();
     let mut texts = Vec::new();
     for (owner, taken) in conflicts {
-        let paths: Vec<String> = taken.paths().iter().map(fields::shown).collect();
+        let owner = owner.described();
+        let paths: Vec<String> = taken.paths().iter().map(|path| set::shown_path(path)).collect();
         for path in &paths {
             causes.push(Cause {
                 reason: "FieldManagerConflict".to_owned(),
@@ -452,10 +496,19 @@ fn is_stored(object: &Value) -> bool {
     object["metadata"]["uid"].is_string()
 }
 
-/// Returns whether the object has a single empty entry, which resets its managed fields.
-pub fn is_reset(object: &Value) -> bool {
-    let entries = object["metadata"][owners::FIELD].as_array();
-    entries.is_some_and(|entries| matches!(entries.as_slice(), [Value::Object(entry)] if entry.is_empty()))
+/// Returns whether managed fields are an empty list, or one empty entry, which reset them.
+fn is_reset(entries: &Value) -> bool {
+    match entries.as_array().map(Vec::as_slice) {
+        Some([]) => true,
+        Some([entry]) => entry.as_object().is_some_and(Map::is_empty),
+        Some(_) | None => false,
+    }
+}
+
+/// Removes the managed fields from an object and returns them.
+pub fn take(object: &mut Value) -> Option<Value> {
+    let metadata = object.get_mut("metadata")?.as_object_mut()?;
+    metadata.shift_remove(owners::FIELD)
 }
 
 /// Removes the managed fields from an object.
@@ -482,10 +535,4 @@ pub fn nothing() -> Value {
         "metadata".to_owned(),
         Value::Object(Map::new()),
     )]))
-}
-
-/// Returns the set of the field at a JSON pointer of names.
-fn field_at(pointer: &str) -> Fields {
-    let path = pointer.split('/').skip(1).map(|name| format!("f:{name}"));
-    Fields::from_iter([path.collect()])
 }

@@ -42,6 +42,44 @@ pub struct Schema {
     /// Whether an object can have fields that are not listed.
     open: bool,
     default: Value,
+    form: Form,
+    others: Others,
+}
+
+/// Published type, as apply distinguishes it; finer than [`Shape`] where that is [`Shape::Anything`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// No type: a scalar, a list or an object.
+    #[default]
+    Any,
+    /// `object`, with listed fields or without.
+    Object,
+    /// `array`.
+    List,
+    /// `integer` or `number`.
+    Numeric,
+    /// `string` without a format.
+    Text,
+    /// `boolean`.
+    Boolean,
+    /// A scalar of any type: `string` with a format, or a quantity.
+    Scalar,
+    /// `runtime.RawExtension`: any value, replaced as a whole.
+    Opaque,
+}
+
+/// Fields of an object beside the listed ones (`additionalProperties`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Others {
+    /// Nothing is specified.
+    #[default]
+    Unspecified,
+    /// `false`.
+    Forbidden,
+    /// `true`.
+    Anything,
+    /// They have a schema.
+    Typed,
 }
 
 /// Type of a value.
@@ -142,6 +180,33 @@ impl Schema {
         }
     }
 
+    /// Returns the published type.
+    pub fn form(&self) -> Form {
+        self.resolved().form
+    }
+
+    /// Returns whether the schema refers to a published one by its name.
+    pub fn is_reference(&self) -> bool {
+        self.reference.is_some()
+    }
+
+    /// Returns the schema of a listed field.
+    pub fn listed(&self, name: &str) -> Option<&Self> {
+        self.resolved().properties.get(name)
+    }
+
+    /// Returns whether any field is listed.
+    pub fn lists_fields(&self) -> bool {
+        !self.resolved().properties.is_empty()
+    }
+
+    /// Returns which fields beside the listed ones are specified, and their schema.
+    pub fn others(&self) -> (Others, Option<&Self>) {
+        let resolved = self.resolved();
+        let values = resolved.items.as_deref();
+        (resolved.others, values.filter(|_| resolved.others == Others::Typed))
+    }
+
     /// Returns the schema of the items of a list.
     pub fn items(&self) -> Option<&Self> {
         let resolved = self.resolved();
@@ -154,6 +219,11 @@ impl Schema {
     /// Returns the merge key of a list for strategic merge patches.
     pub fn merge_key(&self) -> Option<&str> {
         self.patch_merge_key.as_deref()
+    }
+
+    /// Returns the merge key as the only one, for apply; empty if there is none.
+    pub fn merge_keys(&self) -> &[String] {
+        self.patch_merge_key.as_slice()
     }
 
     /// Returns whether a strategic merge patch merges this list instead of replacing it.
@@ -173,12 +243,12 @@ impl Schema {
 
     /// Returns the list type for apply: `atomic`, `set` or `map`; `None`: the default, atomic.
     pub fn list_type(&self) -> Option<&str> {
-        self.list_type.as_deref()
+        self.resolved().list_type.as_deref()
     }
 
     /// Returns the keys of the items of a list of type `map`, for apply.
     pub fn list_map_keys(&self) -> &[String] {
-        &self.list_map_keys
+        &self.resolved().list_map_keys
     }
 
     /// Returns the default value.
@@ -244,6 +314,8 @@ impl Schema {
     }
 }
 
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// Returns the published type of this name, parsed at first use.
@@ -260,7 +332,14 @@ fn definition(version: Version, name: &str) -> Option<&'static Schema> {
         let raw: Raw = text
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
-        raw.read(version, false)
+        let mut schema = raw.read(version, false);
+        // Converters of schemas know these two by name (kube-openapi `schemaconv`).
+        match *name {
+            QUANTITY => schema.form = Form::Scalar,
+            RAW_EXTENSION => schema.form = Form::Opaque,
+            _ => {}
+        }
+        schema
     }))
 }
 
@@ -314,6 +393,22 @@ impl Raw {
             name.map(|name| (version, name))
         });
         let names = self.properties.is_some() || self.embedded;
+        let form = match (self.kind.as_str(), self.format.as_str()) {
+            ("object", _) => Form::Object,
+            ("array", _) => Form::List,
+            ("integer" | "number", _) => Form::Numeric,
+            ("boolean", _) => Form::Boolean,
+            ("string", "" | "byte") => Form::Text,
+            ("string", _) => Form::Scalar,
+            (_, _) => Form::Any,
+        };
+        let others = match &self.values {
+            None => Others::Unspecified,
+            Some(Values::Allowed(false)) => Others::Forbidden,
+            Some(Values::Allowed(true)) => Others::Anything,
+            Some(Values::Of(_)) if form == Form::Object => Others::Typed,
+            Some(Values::Of(_)) => Others::Unspecified,
+        };
         let (shape, items) = match (self.kind.as_str(), self.values, self.items) {
             ("array", _, items) => (Shape::List, items),
             ("object", Some(Values::Of(values)), _) => (Shape::Map, Some(values)),
@@ -345,6 +440,8 @@ impl Raw {
             atomic: self.map_type == "atomic",
             open: self.preserve_unknown_fields,
             default: self.default,
+            form,
+            others,
         };
         if custom && self.embedded && schema.shape == Shape::Object {
             schema.name_metadata(version);

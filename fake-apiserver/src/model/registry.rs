@@ -38,6 +38,7 @@ mod deletion;
 mod escalation;
 mod eviction;
 mod limits;
+mod managers;
 mod nodes;
 mod parts;
 pub(super) mod policies;
@@ -251,7 +252,7 @@ impl Writer<'_> {
                 subresource,
                 config,
                 force,
-            } => self.apply(&name, subresource, &self.received(config), force),
+            } => self.apply(&name, subresource, &config, force),
             WriteAction::Delete { name, options } => self.delete(&name, &options),
             WriteAction::DeleteCollection { list, options } => self.delete_collection(&list, &options),
             WriteAction::Bind {
@@ -314,23 +315,6 @@ impl Writer<'_> {
     /// Time since 1970.
     fn time(&self) -> Duration {
         self.model.epoch + self.began
-    }
-
-    fn ownership(&self, subresource: Option<Subresource>) -> Ownership<'_> {
-        let part = match subresource {
-            Some(Subresource::Status) => "status",
-            Some(Subresource::EphemeralContainers) => "ephemeralcontainers",
-            Some(Subresource::Resize) => "resize",
-            Some(Subresource::Scale) => "scale",
-            Some(Subresource::Finalize) | None => "",
-        };
-        Ownership::new(
-            &self.kind,
-            self.model.version,
-            &self.manager,
-            part,
-            timestamp(self.time()),
-        )
     }
 
     fn key(&self, name: &str) -> String {

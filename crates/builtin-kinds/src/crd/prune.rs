@@ -110,14 +110,29 @@ fn coerce_metadata(metadata: &mut Value, path: &str, gone: &mut Vec<String>) -> 
 
 /// Removes nulls that are not allowed, and sets defaults of absent fields until the object is larger than can be stored.
 pub(super) fn fill(value: &mut Value, schema: &Schema) {
-    fill_below(value, schema, &mut 0);
+    fill_below(value, schema, is_dropped, &mut 0);
+}
+
+/// Does the same with an applied object, but removes only the nulls that have a default.
+pub(super) fn fill_applied(value: &mut Value, schema: &Schema) {
+    fill_below(value, schema, is_replaced, &mut 0);
+}
+
+/// Whether a null under this schema is removed from a received object.
+fn is_dropped(schema: &Schema) -> bool {
+    !schema.nullable
+}
+
+/// Whether a null under this schema is removed from an applied object, to which a default is added.
+fn is_replaced(schema: &Schema) -> bool {
+    !schema.nullable && schema.default.is_some()
 }
 
 /// `filled`: bytes of the defaults set so far.
-fn fill_below(value: &mut Value, schema: &Schema, filled: &mut usize) {
+fn fill_below(value: &mut Value, schema: &Schema, drops: fn(&Schema) -> bool, filled: &mut usize) {
     match value {
         Value::Object(fields) => {
-            drop_nulls(fields, schema);
+            drop_nulls(fields, schema, drops);
             for (name, schema) in &schema.properties {
                 if let (Some(default), false) = (&schema.default, fields.contains_key(name))
                     && *filled <= DEFAULT_BYTES_MAX
@@ -128,29 +143,31 @@ fn fill_below(value: &mut Value, schema: &Schema, filled: &mut usize) {
             }
             for (name, value) in fields.iter_mut() {
                 match (schema.properties.get(name), &schema.additional) {
-                    (Some(schema), _) => fill_below(value, schema, filled),
-                    (None, Additional::Schema(schema)) => fill_below(value, schema, filled),
+                    (Some(schema), _) => fill_below(value, schema, drops, filled),
+                    (None, Additional::Schema(schema)) => fill_below(value, schema, drops, filled),
                     (None, Additional::Any | Additional::None) => {}
                 }
             }
         }
         Value::Array(items) => {
             if let Some(schema) = &schema.items {
-                items.iter_mut().for_each(|item| fill_below(item, schema, filled));
+                items
+                    .iter_mut()
+                    .for_each(|item| fill_below(item, schema, drops, filled));
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn drop_nulls(fields: &mut Map<String, Value>, schema: &Schema) {
+fn drop_nulls(fields: &mut Map<String, Value>, schema: &Schema, drops: fn(&Schema) -> bool) {
     fields.retain(|name, value| {
         let known = match (schema.properties.get(name), &schema.additional) {
             (Some(schema), _) => Some(schema),
             (None, Additional::Schema(schema)) => Some(&**schema),
             (None, Additional::Any | Additional::None) => None,
         };
-        !value.is_null() || known.is_none_or(|schema| schema.nullable)
+        !value.is_null() || !known.is_some_and(drops)
     });
 }
 

@@ -1,6 +1,6 @@
 //! Entries of `metadata.managedFields`.
 //!
-//! Source: apimachinery `meta/v1/types.go` (`ManagedFieldsEntry`) and `util/managedfields/internal/managedfields.go`.
+//! Source: apimachinery `meta/v1/types.go` (`ManagedFieldsEntry`) and `util/managedfields/internal/{managedfields,capmanagers}.go`.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +11,12 @@ use super::set::Fields;
 
 /// Field of the metadata.
 pub(super) const FIELD: &str = "managedFields";
+
+/// Number of entries of updates; beyond it the oldest are united.
+const MAX_UPDATERS: usize = 10;
+
+/// Manager of the united entries.
+const ANCIENT_CHANGES: &str = "ancient-changes";
 
 /// Operation of an entry. `Apply` sorts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,19 +36,16 @@ pub(super) struct Owner {
     pub(super) fields: Fields,
 }
 
+/// What tells entries apart, in the order of conflicts. With `Apply` the version is not part of it.
+type Identity<'o> = (&'o str, Operation, &'o str, &'o str);
+
 impl Owner {
-    /// Returns the identity of an entry. With `Apply` the version is not part of it.
-    fn identity(&self) -> (String, Operation, String, String) {
+    pub(super) fn identity(&self) -> Identity<'_> {
         let version = match self.operation {
-            Operation::Apply => String::new(),
-            Operation::Update => self.api_version.clone(),
+            Operation::Apply => "",
+            Operation::Update => &self.api_version,
         };
-        (
-            self.manager.clone(),
-            self.operation,
-            self.subresource.clone(),
-            version,
-        )
+        (&self.manager, self.operation, version, &self.subresource)
     }
 
     /// Returns the name of the manager in a conflict message.
@@ -60,47 +63,97 @@ impl Owner {
     }
 }
 
-/// Decodes the entries of an object.
+/// Decodes the entries of an object; none if they are invalid.
 pub(super) fn read(object: &Value) -> Vec<Owner> {
     let metadata = object.get("metadata");
-    let entries = metadata
-        .and_then(|metadata| metadata.get(FIELD))
-        .and_then(Value::as_array);
-    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
-    let entries = entries.into_iter().flatten();
-    let read = entries.map(|entry| Owner {
-        manager: text(entry, "manager"),
-        operation: match entry["operation"].as_str() {
-            Some("Apply") => Operation::Apply,
-            Some(_) | None => Operation::Update,
-        },
-        api_version: text(entry, "apiVersion"),
-        subresource: text(entry, "subresource"),
-        time: entry["time"].as_str().map(str::to_owned),
-        fields: Fields::decode(&entry["fieldsV1"]),
-    });
-    // Of two entries with one identity the first is dropped, as in kube-apiserver.
+    let entries = metadata.and_then(|metadata| metadata.get(FIELD));
+    entries.and_then(decode).unwrap_or_default()
+}
+
+/// Decodes entries. `None`: they are no list, or one of them is invalid.
+pub(super) fn decode(entries: &Value) -> Option<Vec<Owner>> {
+    let entries = entries.as_array()?;
+    let mut owners: Vec<Owner> = entries.iter().map(decode_entry).collect::<Option<_>>()?;
+    // Of two entries with one identity the first is dropped.
     let mut later = BTreeSet::new();
-    let mut owners: Vec<Owner> = read
-        .rev()
-        .filter(|owner| later.insert(owner.identity()))
-        .collect();
-    owners.reverse();
-    owners
+    let lasting: Vec<bool> = owners.iter().rev().map(|owner| later.insert(owner.identity())).collect();
+    if lasting.contains(&false) {
+        let mut lasting = lasting.into_iter().rev();
+        owners.retain(|_| lasting.next().unwrap_or(true));
+    }
+    Some(owners)
+}
+
+fn decode_entry(entry: &Value) -> Option<Owner> {
+    let text = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    let operation = match entry["operation"].as_str()? {
+        "Apply" => Operation::Apply,
+        "Update" => Operation::Update,
+        _ => return None,
+    };
+    let api_version = text("apiVersion");
+    if api_version.is_empty() || entry["fieldsType"] != "FieldsV1" {
+        return None;
+    }
+    let mut fields = Fields::decode(&entry["fieldsV1"]).ok()?;
+    // Nobody owns the whole object.
+    fields.remove_root();
+    Some(Owner {
+        manager: text("manager"),
+        operation,
+        api_version,
+        subresource: text("subresource"),
+        time: entry["time"].as_str().map(str::to_owned),
+        fields,
+    })
+}
+
+/// Unites the oldest entries of updates, by version, until there are few enough.
+pub(super) fn cap(owners: &mut Vec<Owner>) {
+    let is_update = |owner: &Owner| owner.operation == Operation::Update;
+    let mut count = owners.iter().filter(|owner| is_update(owner)).count();
+    if count <= MAX_UPDATERS {
+        return;
+    }
+    owners.sort_by(|a, b| {
+        let rank = |owner: &Owner| (!is_update(owner), owner.time.clone());
+        rank(a).cmp(&rank(b)).then_with(|| a.identity().cmp(&b.identity()))
+    });
+    let (updates, mut rest): (Vec<Owner>, Vec<Owner>) = std::mem::take(owners).into_iter().partition(is_update);
+    // Of each version the first one stays as it is until a second one is united with it.
+    let mut kept: Vec<Owner> = Vec::with_capacity(updates.len());
+    for owner in updates {
+        let first = kept.iter_mut().find(|kept| kept.api_version == owner.api_version);
+        match first {
+            Some(first) if count > MAX_UPDATERS => {
+                ANCIENT_CHANGES.clone_into(&mut first.manager);
+                first.subresource.clear();
+                first.time = owner.time;
+                first.fields.add(owner.fields);
+                count -= 1;
+            }
+            Some(_) | None => kept.push(owner),
+        }
+    }
+    kept.append(&mut rest);
+    *owners = kept;
 }
 
 /// Writes entries into an object, the oldest first, without empty ones.
 pub(super) fn write(object: &mut Value, mut owners: Vec<Owner>) {
     owners.retain(|owner| !owner.fields.is_empty());
     owners.sort_by(|a, b| {
-        let rank = |owner: &Owner| {
-            (
-                owner.operation,
-                owner.time.clone(),
-                owner.manager.clone(),
-                owner.subresource.clone(),
-            )
-        };
+        fn rank(owner: &Owner) -> (Operation, Option<&str>, &str, &str, &str) {
+            let Owner {
+                manager,
+                operation,
+                api_version,
+                subresource,
+                time,
+                ..
+            } = owner;
+            (*operation, time.as_deref(), manager, api_version, subresource)
+        }
         rank(a).cmp(&rank(b))
     });
     let entries: Vec<Value> = owners

@@ -7,20 +7,26 @@ use std::collections::BTreeSet;
 use apimachinery::go_text;
 use serde_json::Value;
 
-use super::fields::{self, Parts};
-use crate::schema::{Schema, Shape};
+use super::types::{Atom, ListType, MapType, Scalar, Type};
+use crate::schema::Form;
 
-/// Checks the types of an applied configuration.
+/// Checks the types of a value. `repeats`: whether items of a list can share their element.
 ///
 /// # Errors
 ///
 /// All type errors, in order: `.spec.replicas: expected numeric (int or float), got string`.
-pub(super) fn check(schema: Option<&Schema>, config: &Value) -> Result<(), Vec<String>> {
-    let mut errors = Vec::new();
-    if let Some(schema) = schema {
-        look(schema, config, "", &mut errors);
+pub(super) fn check(of: Type<'_>, value: &Value, repeats: bool) -> Result<(), Vec<String>> {
+    let mut check = Check {
+        repeats,
+        path: String::new(),
+        errors: Vec::new(),
+    };
+    check.value(of, value);
+    if check.errors.is_empty() {
+        Ok(())
+    } else {
+        Err(check.errors)
     }
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// The errors as one text.
@@ -31,75 +37,142 @@ pub(super) fn joined(errors: &[String]) -> String {
     }
 }
 
-fn look(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<String>) {
-    if value.is_null() {
-        return;
+struct Check {
+    repeats: bool,
+    /// Path of the checked value.
+    path: String,
+    errors: Vec<String>,
+}
+
+impl Check {
+    fn error(&mut self, why: &str) {
+        let at = &self.path;
+        self.errors.push(match at.as_str() {
+            "" => why.to_owned(),
+            at => format!("{at}: {why}"),
+        });
     }
-    let shape = schema.shape();
-    let fits = match shape {
-        Shape::Object | Shape::Map => value.is_object(),
-        Shape::List => value.is_array(),
-        Shape::Text => value.is_string(),
-        Shape::Integer | Shape::Number => value.is_number(),
-        Shape::Boolean => value.is_boolean(),
-        Shape::Anything => true,
-    };
-    if !fits {
-        errors.push(format!("{path}: {}", misfit(shape, value)));
-        return;
-    }
-    match value {
-        Value::Object(entries) if shape != Shape::Anything => {
-            for (name, value) in entries {
-                let path = format!("{path}.{name}");
-                match schema.field(name) {
-                    Some(below) => look(below, value, &path, errors),
-                    None if schema.preserves() => {}
-                    None => errors.push(format!("{path}: field not declared in schema")),
+
+    fn value(&mut self, of: Type<'_>, value: &Value) {
+        match of.atom_for(Some(value)) {
+            Atom { map: Some(map), .. } => match value {
+                Value::Null => {}
+                Value::Object(_) => self.entries(&map, value),
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                    self.error(&format!("expected map, got &{{{}}}", go_text::value(value)));
+                }
+            },
+            Atom { scalar: Some(scalar), .. } => {
+                if let Some(why) = misfit(scalar, value) {
+                    self.error(&why);
                 }
             }
-        }
-        Value::Array(items) => {
-            let Some(below) = schema.items() else { return };
-            let Parts::Items(parts) = fields::parts(Some(schema), value) else {
-                for (nth, item) in items.iter().enumerate() {
-                    look(below, item, &format!("{path}[{nth}]"), errors);
+            Atom { list: Some(list), .. } => match value {
+                Value::Null => {}
+                Value::Array(items) => self.items(&list, items),
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                    self.error(&format!("expected list, got &{{{}}}", go_text::value(value)));
                 }
+            },
+            Atom { .. } => self.error("schema error: invalid atom: inlined"),
+        }
+    }
+
+    /// A field that is not declared ends the check of the object.
+    fn entries(&mut self, map: &MapType<'_>, value: &Value) {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let length = self.path.len();
+            self.path.push('.');
+            self.path.push_str(name);
+            let of = map.entry(name);
+            let is_declared = !matches!(of, Type::Undeclared);
+            if is_declared {
+                self.value(of, value);
+            } else {
+                self.error("field not declared in schema");
+            }
+            self.path.truncate(length);
+            if !is_declared {
                 return;
-            };
-            let mut seen = BTreeSet::new();
-            for (nth, (element, item)) in parts.iter().enumerate() {
-                if element.starts_with("k:") && !item.is_object() {
-                    let why = "associative list with keys may not have non-map elements";
-                    errors.push(format!("{path}: element {nth}: {why}"));
-                    return;
-                }
-                let shown = fields::shown(&vec![element.clone()]);
-                if !seen.insert(element) {
-                    errors.push(format!("{path}: duplicate entries for key {shown}"));
-                }
-                look(below, item, &format!("{path}{shown}"), errors);
             }
         }
-        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+
+    fn items(&mut self, list: &ListType<'_>, items: &[Value]) {
+        let mut seen = BTreeSet::new();
+        for (nth, item) in items.iter().enumerate() {
+            let length = self.path.len();
+            if list.is_atomic() {
+                self.path.push_str(&format!("[{nth}]"));
+            } else {
+                let element = match list.element(item) {
+                    Ok(element) => element,
+                    Err(why) => return self.error(&format!("element {nth}: {why}")),
+                };
+                let shown = element.to_string();
+                if !self.repeats && !seen.insert(element) {
+                    self.error(&format!("duplicate entries for key {shown}"));
+                }
+                self.path.push_str(&shown);
+            }
+            self.value(list.items, item);
+            self.path.truncate(length);
+        }
     }
 }
 
-fn misfit(shape: Shape, value: &Value) -> String {
-    let shown = go_text::value(value);
-    let inner = format!("&value.valueUnstructured{{Value:{shown}}}");
-    match shape {
-        Shape::Text => format!("expected string, got {inner}"),
-        Shape::Boolean => format!("expected boolean, got {inner}"),
-        Shape::Integer | Shape::Number => {
+fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
+    let shown = || go_text::value(value);
+    let inner = || format!("&value.valueUnstructured{{Value:{}}}", shown());
+    match (scalar, value) {
+        (_, Value::Null)
+        | (Scalar::Numeric, Value::Number(_))
+        | (Scalar::Text, Value::String(_))
+        | (Scalar::Boolean, Value::Bool(_))
+        | (Scalar::Untyped, Value::Number(_) | Value::String(_) | Value::Bool(_)) => None,
+        (Scalar::Text, _) => Some(format!("expected string, got {}", inner())),
+        (Scalar::Boolean, _) => Some(format!("expected boolean, got {}", inner())),
+        (Scalar::Untyped, _) => Some(format!("expected any scalar, got &{{{}}}", shown())),
+        (Scalar::Numeric, _) => {
             let what = match value {
                 Value::String(_) => "string".to_owned(),
                 Value::Bool(_) => "bool".to_owned(),
-                Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => inner,
+                Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => inner(),
             };
-            format!("expected numeric (int or float), got {what}")
+            Some(format!("expected numeric (int or float), got {what}"))
         }
-        Shape::List => format!("expected list, got &{{{shown}}}"),
-        Shape::Object | Shape::Map | Shape::Anything => format!("expected map, got &{{{shown}}}"),
+    }
+}
+
+/// Returns the paths of the parts of a value that can only be replaced as a whole: `.spec.selector`.
+pub(super) fn whole_parts(of: Type<'_>, value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    collect_whole(of, value, "", &mut found);
+    found
+}
+
+fn collect_whole(of: Type<'_>, value: &Value, path: &str, found: &mut Vec<String>) {
+    // What has no schema has no parts that are known to be atomic.
+    let is_known = matches!(of, Type::Of { schema, .. } if schema.form() != Form::Any);
+    match (of.atom_for(Some(value)), value) {
+        (Atom { map: Some(map), .. }, Value::Object(entries)) => {
+            if map.is_atomic && is_known && !path.is_empty() {
+                found.push(path.to_owned());
+            }
+            for (name, value) in entries {
+                if let Some(of) = map.field(name) {
+                    collect_whole(of, value, &format!("{path}.{name}"), found);
+                }
+            }
+        }
+        (Atom { list: Some(list), .. }, Value::Array(items)) => {
+            if list.is_atomic() && is_known && !path.is_empty() {
+                found.push(path.to_owned());
+            }
+            for (nth, item) in items.iter().enumerate() {
+                collect_whole(list.items, item, &format!("{path}[{nth}]"), found);
+            }
+        }
+        (_, _) => {}
     }
 }

@@ -75,7 +75,7 @@ impl Writer<'_> {
 
     /// Returns the object to be stored and its uid; its manager is the writer. The object is in the form of its kind.
     fn prepared(&mut self, name: &str, mut object: Value) -> Result<(Value, String), Status> {
-        ownership::without(&mut object);
+        let sent_owners = ownership::take(&mut object);
         let filled = self.filled(&mut object);
         if filled {
             object = self.conformed(object);
@@ -83,7 +83,7 @@ impl Writer<'_> {
         if self.kind.defines {
             object = crd::prepared(object, None);
         }
-        self.ownership(None).note_update(&self.nothing(), &mut object);
+        self.note_new(&mut object, sent_owners.as_ref())?;
         self.admitted(name, object, !filled)
     }
 

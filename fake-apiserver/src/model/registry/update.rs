@@ -11,7 +11,7 @@ use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::{admission_policy, crd, ownership, types, validation};
+use builtin_kinds::{admission_policy, crd, ownership, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -66,33 +66,25 @@ impl Writer<'_> {
         config: &Value,
         force: bool,
     ) -> Result<(u16, Bytes), Status> {
-        let kind = &self.kind;
         if subresource == Some(Subresource::Scale) {
             self.needs_namespace()?;
             return self.apply_scale(name, config, force);
         }
-        let merged = |live: &Value| {
-            let mut object = self.ownership(subresource).apply(live, config, force)?;
-            if let Some(definition) = Definition::of(kind) {
-                definition.receive(&mut object);
-            }
-            let conformed = types::conform(kind, &object).map_err(Status::unexplained)?;
-            Ok(conformed.unwrap_or(object))
-        };
         match self.find(name) {
             Some(current) => {
-                let object = merged(&current.json())?;
+                let object = self.applied(subresource, &current.json(), config, force)?;
                 self.check_applied(config, name, false)?;
                 self.replace(&current, subresource, object, Owners::Said)
             }
             None if subresource.is_none() => {
-                let object = merged(&self.nothing())?;
+                let nothing = self.nothing();
+                let object = self.applied(None, &nothing, config, force)?;
                 let uid = text(config, "uid");
                 if !uid.is_empty() {
                     let why = format!(
                         "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
                     );
-                    return Err(Status::conflict(kind, name, &why));
+                    return Err(Status::conflict(&self.kind, name, &why));
                 }
                 self.check_applied(config, name, true)?;
                 self.takes_content(name)?;
@@ -103,7 +95,7 @@ impl Writer<'_> {
             }
             None => {
                 self.needs_namespace()?;
-                Err(Status::not_found(kind, name))
+                Err(Status::not_found(&self.kind, name))
             }
         }
     }
@@ -151,28 +143,22 @@ impl Writer<'_> {
             return Err(self.invalid(&object, current.name(), &[error]));
         }
         let stored = current.json();
-        let mut reset = false;
-        let owned = match owners {
-            Owners::Said => Some(object.clone()),
-            Owners::Noted | Owners::NotedOfScale(_) => {
-                reset = subresource.is_none() && ownership::is_reset(&object);
-                ownership::without(&mut object);
-                None
-            }
-        };
+        let (mut owned, mut sent_owners) = (None, None);
+        match owners {
+            Owners::Said => owned = Some(object.clone()),
+            Owners::Noted | Owners::NotedOfScale(_) => sent_owners = ownership::take(&mut object),
+        }
         let object = self.completed(object);
-        let owned = owned.or_else(|| {
-            // The manager of these subresources has the fields of the request, whatever their result.
-            let beside = matches!(
-                subresource,
-                Some(Subresource::EphemeralContainers | Subresource::Resize)
-            );
-            beside.then(|| {
-                let mut sent = object.clone();
-                self.ownership(subresource).note_update(&stored, &mut sent);
-                sent
-            })
-        });
+        // The manager of these subresources has the fields of the request, whatever their result.
+        let beside = matches!(
+            subresource,
+            Some(Subresource::EphemeralContainers | Subresource::Resize)
+        );
+        if beside && owned.is_none() {
+            let mut sent = object.clone();
+            self.note(subresource, &stored, &mut sent, None)?;
+            owned = Some(sent);
+        }
         let mut manifest = parts::written(&kind, subresource, &stored, object);
         if subresource == Some(Subresource::Status) {
             // Labels are defaulted from the template.
@@ -187,11 +173,10 @@ impl Writer<'_> {
         match (owned, owners) {
             (Some(owned), _) => ownership::copy(&owned, &mut manifest),
             (None, Owners::NotedOfScale(replicas)) => {
-                let scale = self.ownership(Some(Subresource::Scale));
+                let scale = self.ownership(&kind, &self.manager, Some(Subresource::Scale));
                 scale.note_scale(&stored, &mut manifest, &replicas);
             }
-            (None, _) if reset => ownership::without(&mut manifest),
-            (None, _) => self.ownership(subresource).note_update(&stored, &mut manifest),
+            (None, _) => self.note(subresource, &stored, &mut manifest, sent_owners.as_ref())?,
         }
         if self.mutating() {
             self.mutate_changed(&mut manifest, &stored, current.name(), subresource)?;

@@ -499,7 +499,7 @@ impl Writer<'_> {
     }
 
     /// Returns an object as a webhook converts it.
-    fn by_webhook(
+    pub(super) fn by_webhook(
         &mut self,
         conversion: &Conversion,
         object: &Value,
@@ -520,7 +520,7 @@ impl Writer<'_> {
         Ok(canonical(to, object))
     }
 
-    fn to_version(&self, kind: &KindRef, object: Value) -> Value {
+    pub(super) fn to_version(&self, kind: &KindRef, object: Value) -> Value {
         if *kind == self.kind {
             return canonical(kind, object);
         }
