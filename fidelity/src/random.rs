@@ -21,6 +21,7 @@ use crate::{fixture, side_by_side, transcript};
 
 mod generate;
 mod shrink;
+mod writes;
 
 use generate::Program;
 
@@ -30,6 +31,15 @@ const BATCH: u64 = 80;
 
 /// More events than any batch creates: a real watch cache grows while its events are fresh.
 const CAPACITY: usize = 1_000_000;
+
+/// What the programs are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// Lists, gets and watches with all options, of a few small objects.
+    Reads,
+    /// Server-side apply, updates and patches by several managers.
+    Writes,
+}
 
 /// Operation between the parts of the programs of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,29 +80,32 @@ pub struct Summary {
 ///
 /// A mistake of a server or the caller.
 pub async fn run(
-    version: Version,
+    (subject, version): (Subject, Version),
     real: &mut Remote,
-    first: u64,
-    seeds: u64,
+    (first, seeds): (u64, u64),
     shrink: u64,
     found: &mut dyn FnMut(Difference),
     progress: &mut dyn FnMut(&Summary),
 ) -> Result<Summary, Error> {
-    fixture::reset(real).await?;
+    prepare(real, subject).await?;
     let mut summary = Summary::default();
     let mut from = first;
     while from < first + seeds {
         let until = (from + BATCH).min(first + seeds);
         let between = match (from / BATCH) % 8 {
+            _ if subject == Subject::Writes => Between::Nothing,
             1 | 4 | 6 => Between::Compaction,
             3 => Between::Restart,
             _ => Between::Nothing,
         };
         let programs: Vec<Program> = (from..until)
-            .map(|seed| Program::new(seed, version, between))
+            .map(|seed| match subject {
+                Subject::Reads => Program::new(seed, version, between),
+                Subject::Writes => writes::program(seed, version),
+            })
             .collect();
         let mut fake = InProcess::with_capacity(version, CAPACITY);
-        fixture::reset(&mut fake).await?;
+        prepare(&mut fake, subject).await?;
         let on_fake = play(&programs, between, &mut fake).await?;
         let on_real = play(&programs, between, real).await?;
         for ((program, real_text), fake_text) in programs.iter().zip(on_real).zip(on_fake) {
@@ -107,7 +120,7 @@ pub async fn run(
             }
             summary.different += 1;
             let difference = if summary.different <= shrink {
-                shrink::shrink(program, version, real).await?
+                shrink::shrink(program, (subject, version), real).await?
             } else {
                 None
             };
@@ -124,6 +137,35 @@ pub async fn run(
         from = until;
     }
     Ok(summary)
+}
+
+/// Creates what the programs need.
+async fn prepare<T: Transport>(server: &mut T, subject: Subject) -> Result<(), Error> {
+    fixture::reset(server).await?;
+    if subject == Subject::Reads {
+        return Ok(());
+    }
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let body = writes::definition().to_string().into_bytes();
+    let answer = server.send(&Call::new("POST", definitions, Some(body))).await?;
+    if !matches!(answer.head.status, 201 | 409) {
+        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        return Err(Error::server(format!("POST {}: {body}", writes::DEFINITION)));
+    }
+    for version in ["v1", "v1beta1"] {
+        let path = format!("/apis/apply.example.com/{version}/things");
+        for _ in 0..100 {
+            if server.send(&Call::new("GET", &path, None)).await?.head.status == 200 {
+                break;
+            }
+            let until = server.now() + std::time::Duration::from_millis(100);
+            server.sleep_until(until).await;
+        }
+    }
+    // Further writes follow the creation of a definition.
+    let until = server.now() + std::time::Duration::from_secs(3);
+    server.sleep_until(until).await;
+    Ok(())
 }
 
 /// Plays the programs part by part and returns their transcripts.
@@ -159,7 +201,7 @@ async fn play<T: Transport>(
     Ok(stories
         .into_iter()
         .zip(programs)
-        .map(|(story, program)| text(story, &program.namespace, server.authority()))
+        .map(|(story, program)| text(story, program.subject, &program.namespace, server.authority()))
         .collect())
 }
 
@@ -238,9 +280,30 @@ fn without_beginning(line: String) -> String {
     }
 }
 
+/// Sorts the managed fields of an object by everything but their times, and the parts of an error, and removes allocated
+/// addresses: they differ between two real servers.
+fn settle(body: &mut Vec<u8>) {
+    let Ok(mut object) = serde_json::from_slice::<Value>(body) else {
+        return;
+    };
+    for pointer in ["/spec/clusterIP", "/spec/clusterIPs/0"] {
+        if let Some(address) = object.pointer_mut(pointer).filter(|address| *address != "None") {
+            *address = "<address>".into();
+        }
+    }
+    let entries = object
+        .pointer_mut("/metadata/managedFields")
+        .and_then(Value::as_array_mut);
+    entries.unwrap_or(&mut Vec::new()).sort_by_cached_key(|entry| {
+        ["operation", "manager", "apiVersion", "subresource"]
+            .map(|field| entry[field].as_str().unwrap_or_default().to_owned())
+    });
+    *body = object.to_string().into_bytes();
+}
+
 /// Returns the transcript of a program without what is random on a real server: whether a line of a watch was sent before or
 /// after the response to its write, and the length of a body without its managedFields.
-fn text(story: Played, namespace: &str, authority: &str) -> String {
+fn text(story: Played, subject: Subject, namespace: &str, authority: &str) -> String {
     let Played { captures, items, .. } = story.used();
     let mut sorted = Vec::with_capacity(items.len());
     let mut lines = Vec::new();
@@ -256,10 +319,13 @@ fn text(story: Played, namespace: &str, authority: &str) -> String {
             }
             Item::Answered {
                 mut head,
-                body,
+                mut body,
                 broken,
                 took,
             } => {
+                if subject == Subject::Writes {
+                    settle(&mut body);
+                }
                 head.headers
                     .retain(|(name, _)| !matches!(name.as_str(), "content-length" | "transfer-encoding"));
                 sorted.push(Item::Answered {
@@ -279,7 +345,10 @@ fn text(story: Played, namespace: &str, authority: &str) -> String {
         items: sorted,
         hidden: Vec::new(),
     };
-    let normalise = vec![Rule::DropPlainBookmarks, Rule::HideTimes, Rule::HideRetryAfter];
+    let mut normalise = vec![Rule::DropPlainBookmarks, Rule::HideTimes, Rule::HideRetryAfter];
+    if subject == Subject::Writes {
+        normalise.push(Rule::KeepManagedFields);
+    }
     let probe = Probe::unnamed("A random program", normalise);
     transcript::render(&probe, &played, authority).replace(namespace, "probe")
 }

@@ -92,12 +92,14 @@ impl Definition {
 
     /// Sets the defaults of an applied object. A null stays, unless it has a default: validation rejects it.
     pub fn fill_applied(&self, object: &mut Value) {
+        prune::settle_numbers(object);
         prune::prune(object, &self.structural);
         prune::fill_applied(object, &self.structural);
     }
 
     /// Prunes unknown fields, returns their paths, and sets defaults.
     pub fn receive(&self, object: &mut Value) -> Vec<String> {
+        prune::settle_numbers(object);
         let unknown = prune::prune(object, &self.structural);
         prune::fill(object, &self.structural);
         unknown

@@ -186,6 +186,9 @@ fn compute(name: &str, object: &mut Map<String, Value>) -> bool {
             if object.get("type") == Some(&json!("ClusterIP")) && reached("externalIPs") {
                 fill_absent(object, &json!({ "externalTrafficPolicy": "Cluster" }));
             }
+            if object.get("sessionAffinity") == Some(&json!("None")) {
+                object.shift_remove("sessionAffinityConfig");
+            }
         }
         "flowcontrol/v1.FlowSchemaSpec" => fill_zero(object, &[("matchingPrecedence", 1000)]),
         "flowcontrol/v1.QueuingConfiguration" => {

@@ -173,7 +173,9 @@ impl<'a> Ownership<'a> {
                 typed::check(self.root(), object, true).map_err(|why| {
                     let named = self.named(object);
                     let why = typed::joined(&why);
-                    Status::unexplained(format!("failed to convert {what} object ({named}) to smd typed: {why}"))
+                    Status::unexplained(format!(
+                        "failed to convert {what} object ({named}) to smd typed: {why}"
+                    ))
                 })?;
             }
         }
@@ -181,10 +183,12 @@ impl<'a> Ownership<'a> {
             ownership: self,
             versions,
         };
-        let written = updater.update(live, object, &mut owners).map_err(|failure| match failure {
-            Failure::Refused(status) => status,
-            Failure::Conflict(conflicts) => conflict(conflicts),
-        })?;
+        let written = updater
+            .update(live, object, &mut owners)
+            .map_err(|failure| match failure {
+                Failure::Refused(status) => status,
+                Failure::Conflict(conflicts) => conflict(conflicts),
+            })?;
         let written = stripped(written);
         if !written.is_empty() {
             let own = self.owner(Operation::Update, written);
@@ -234,9 +238,6 @@ impl<'a> Ownership<'a> {
         if self.kind.custom {
             typed::check(self.root(), live, true).map_err(|why| self.untyped("live", live, &why))?;
         }
-        let mut kept = config.clone();
-        self.strip(&mut kept);
-        let config = &kept;
         let mut updater = Updater {
             ownership: self,
             versions,
@@ -369,10 +370,15 @@ impl<'a> Ownership<'a> {
 
     /// Removes the fields that this path does not write (`GetResetFields` of the strategies).
     fn written_here(&self, mut fields: Fields) -> Fields {
-        fields.retain_fields(|field| match self.subresource {
-            // The metadata of a custom resource does not change through it.
-            "status" => field == "status" || field == "metadata" && !self.kind.custom,
-            _ => field != "status" || !self.kind.status,
+        if self.subresource != "status" {
+            fields.retain_fields(|field| field != "status" || !self.kind.status);
+            return fields;
+        }
+        // The metadata of a custom resource does not change through it.
+        fields.retain_fields(|field| field == "status" || field == "metadata" && !self.kind.custom);
+        let kept = kept_by_status(self.kind);
+        fields.change_field("metadata", |metadata| {
+            metadata.retain_fields(|field| !kept.contains(&field));
         });
         fields
     }
@@ -380,27 +386,6 @@ impl<'a> Ownership<'a> {
     /// Returns the entry of this manager for an applied configuration with these fields.
     fn own_apply(&self, fields: Fields) -> Owner {
         self.owner(Operation::Apply, self.written_here(fields))
-    }
-
-    /// Removes the fields that this path does not write from an applied configuration.
-    fn strip(&self, config: &mut Value) {
-        let Some(config) = config.as_object_mut() else {
-            return;
-        };
-        if self.subresource == "status" {
-            config.retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
-            if let Some(metadata) = config.get_mut("metadata").and_then(Value::as_object_mut) {
-                let identifies =
-                    |field: &str| matches!(field, "name" | "namespace" | "uid" | "resourceVersion");
-                let stay = kept_by_status(self.kind);
-                metadata.retain(|field, _| match self.kind.custom {
-                    true => identifies(field),
-                    false => !stay.contains(&field.as_str()),
-                });
-            }
-        } else if self.kind.status {
-            config.shift_remove("status");
-        }
     }
 
     fn owner(&self, operation: Operation, fields: Fields) -> Owner {
@@ -423,7 +408,11 @@ impl<'a> Ownership<'a> {
     fn named(&self, object: &Value) -> String {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let (group, version, kind) = (&self.kind.group, &self.kind.version, &self.kind.kind);
-        format!("{}/{}; {group}/{version}, Kind={kind}", text("namespace"), text("name"))
+        format!(
+            "{}/{}; {group}/{version}, Kind={kind}",
+            text("namespace"),
+            text("name")
+        )
     }
 }
 
@@ -518,6 +507,34 @@ pub fn without(object: &mut Value) {
     }
 }
 
+/// Keeps the times of the managers of `old` in `object`, which replaces it, if nothing but times differs
+/// (apiserver `endpoints/handlers/fieldmanager/equality.go`).
+pub fn keep_times(old: &Value, object: &mut Value) {
+    fn entries(object: &Value) -> Option<&Vec<Value>> {
+        object.get("metadata")?.get(owners::FIELD)?.as_array()
+    }
+    let is_equal = |(before, after): (&Value, &Value)| {
+        let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
+            return false;
+        };
+        let has = |(field, value): (&String, &Value)| field == "time" || after.get(field) == Some(value);
+        before.len() == after.len() && before.iter().all(has)
+    };
+    let later = match (entries(old), entries(object)) {
+        (Some(before), Some(after)) if before.len() == after.len() && before != after => {
+            if !before.iter().zip(after).all(is_equal) {
+                return;
+            }
+            after.clone()
+        }
+        (_, _) => return,
+    };
+    copy(old, object);
+    if *old != *object {
+        object["metadata"][owners::FIELD] = later.into();
+    }
+}
+
 /// Copies the managed fields of `from` to `to`.
 pub fn copy(from: &Value, to: &mut Value) {
     without(to);
@@ -536,3 +553,6 @@ pub fn nothing() -> Value {
         Value::Object(Map::new()),
     )]))
 }
+
+#[cfg(test)]
+mod tests;

@@ -204,7 +204,10 @@ impl Schema {
     pub fn others(&self) -> (Others, Option<&Self>) {
         let resolved = self.resolved();
         let values = resolved.items.as_deref();
-        (resolved.others, values.filter(|_| resolved.others == Others::Typed))
+        (
+            resolved.others,
+            values.filter(|_| resolved.others == Others::Typed),
+        )
     }
 
     /// Returns the schema of the items of a list.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use apimachinery::kind::{ApiResource, Deletion, Generation};
 use apimachinery::object::{Stored, canonical, ordered_metadata};
 use apimachinery::time::timestamp;
+use builtin_kinds::ownership;
 use serde_json::{Map, Value};
 
 /// Result of a write.
@@ -94,6 +95,7 @@ pub(super) fn replace(
         return Outcome::Put(Value::Object(object));
     };
     let mut object = canonical(kind, Value::Object(object));
+    ownership::keep_times(old, &mut object);
     if *old == object {
         return Outcome::Same(Arc::clone(current));
     }

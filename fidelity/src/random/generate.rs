@@ -9,11 +9,12 @@ use fake_apiserver::scenario::Version;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::Between;
+use super::{Between, Subject};
 
 /// A program: steps of a probe, in up to two parts.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
+    pub(super) subject: Subject,
     pub(super) seed: u64,
     pub(super) namespace: String,
     pub(super) parts: [Vec<Value>; 2],
@@ -74,6 +75,7 @@ impl Program {
             parts[1].clear();
         }
         Self {
+            subject: Subject::Reads,
             seed,
             namespace,
             parts,
@@ -99,14 +101,18 @@ impl Program {
 
     /// Formats the program as an entry of a file of probes.
     pub(super) fn as_probe(&self) -> String {
-        probe(self.seed, &self.whole(), &self.namespace)
+        probe(self.subject, self.seed, &self.whole(), &self.namespace)
     }
 }
 
 /// Formats steps as an entry of a file of probes.
-pub(super) fn probe(seed: u64, steps: &[Value], namespace: &str) -> String {
+pub(super) fn probe(subject: Subject, seed: u64, steps: &[Value], namespace: &str) -> String {
+    let managers = match subject {
+        Subject::Reads => "",
+        Subject::Writes => ", keep_managed_fields",
+    };
     let mut out = format!(
-        "- id: random-{seed}\n  row: 0\n  title: Found by a random program\n  normalise: [drop_plain_bookmarks, hide_times, hide_retry_after]\n  play:\n"
+        "- id: random-{seed}\n  row: 0\n  title: Found by a random program\n  normalise: [drop_plain_bookmarks, hide_times, hide_retry_after{managers}]\n  play:\n"
     );
     for step in steps {
         out.push_str(&format!(

@@ -6,7 +6,7 @@ use fake_apiserver::scenario::Version;
 use serde_json::Value;
 
 use super::generate::{Program, probe};
-use super::{Between, CAPACITY, Difference, create, foreign_write, ready, steps, text};
+use super::{Between, CAPACITY, Difference, Subject, create, foreign_write, prepare, ready, steps, text};
 use crate::error::Error;
 use crate::http::Remote;
 use crate::in_process::InProcess;
@@ -26,12 +26,12 @@ fn patience(between: Between) -> usize {
 /// Returns the shortest program found; `None` if it does not differ when played alone.
 pub(super) async fn shrink(
     program: &Program,
-    version: Version,
+    of: (Subject, Version),
     real: &mut Remote,
 ) -> Result<Option<Difference>, Error> {
     let mut left = patience(program.between);
     let mut best = program.whole();
-    let Some(mut texts) = differ(&best, &program.namespace, version, real).await? else {
+    let Some(mut texts) = differ(&best, &program.namespace, of, real).await? else {
         return Ok(None);
     };
     // Halves first, then single steps, the last ones first.
@@ -42,7 +42,7 @@ pub(super) async fn shrink(
             let mut shorter = best.clone();
             shorter.drain(end - size..end);
             left -= 1;
-            if let Some(found) = differ(&shorter, &program.namespace, version, real).await? {
+            if let Some(found) = differ(&shorter, &program.namespace, of, real).await? {
                 best = shorter;
                 texts = found;
             }
@@ -56,7 +56,7 @@ pub(super) async fn shrink(
     }
     Ok(Some(Difference {
         seed: program.seed,
-        probe: probe(program.seed, &best, &program.namespace),
+        probe: probe(program.subject, program.seed, &best, &program.namespace),
         side_by_side: side_by_side(&texts.0, &texts.1),
     }))
 }
@@ -65,7 +65,7 @@ pub(super) async fn shrink(
 async fn differ(
     values: &[Value],
     namespace: &str,
-    version: Version,
+    (subject, version): (Subject, Version),
     real: &mut Remote,
 ) -> Result<Option<(String, String)>, Error> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -75,8 +75,11 @@ async fn differ(
         .map(|value| serde_json::from_str(&value.to_string().replace(namespace, &fresh)).unwrap_or_default())
         .collect();
     let mut fake = InProcess::with_capacity(version, CAPACITY);
-    let on_fake = alone(&renamed, &fresh, &mut fake).await;
-    let on_real = alone(&renamed, &fresh, real).await;
+    if subject == Subject::Writes {
+        prepare(&mut fake, subject).await?;
+    }
+    let on_fake = alone(&renamed, (subject, &fresh), &mut fake).await;
+    let on_real = alone(&renamed, (subject, &fresh), real).await;
     // A program is invalid if it uses a name whose step was removed.
     let (Ok(on_real), Ok(on_fake)) = (on_real, on_fake) else {
         return Ok(None);
@@ -84,7 +87,11 @@ async fn differ(
     Ok((on_real != on_fake).then_some((on_real, on_fake)))
 }
 
-async fn alone<T: Transport>(values: &[Value], namespace: &str, server: &mut T) -> Result<String, Error> {
+async fn alone<T: Transport>(
+    values: &[Value],
+    (subject, namespace): (Subject, &str),
+    server: &mut T,
+) -> Result<String, Error> {
     create(server, "/api/v1/namespaces", namespace).await?;
     let mut story = Played::default();
     for (index, value) in values.iter().enumerate() {
@@ -96,5 +103,5 @@ async fn alone<T: Transport>(values: &[Value], namespace: &str, server: &mut T) 
             ready(server).await?;
         }
     }
-    Ok(text(story, namespace, server.authority()))
+    Ok(text(story, subject, namespace, server.authority()))
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use ::fidelity::random::Subject;
 use ::fidelity::verdict::{Files, Outcome, Verdict, replay};
 use ::fidelity::{Error, page, side_by_side};
 use clap::{Args, Subcommand, ValueEnum};
@@ -39,6 +40,14 @@ enum Format {
     Json,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// Lists, gets and watches with all options.
+    Reads,
+    /// Server-side apply, updates and patches by several managers.
+    Writes,
+}
+
 #[derive(Subcommand)]
 enum What {
     /// Record the responses of a real server to the probes, in oracle/recordings.
@@ -58,6 +67,9 @@ enum What {
     },
     /// Compare a real server and the fake on random programs.
     Random {
+        /// Requests of the programs.
+        #[arg(long, value_enum, default_value_t = Of::Reads)]
+        of: Of,
         /// Number of programs.
         #[arg(long, default_value_t = 200)]
         seeds: u64,
@@ -94,11 +106,18 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             }),
         Some(What::Kubectl { only }) => kubectl(only),
         Some(What::Random {
+            of,
             seeds,
             first,
             kubernetes_version,
             shrink,
-        }) => runtime.block_on(random(*kubernetes_version, *first, *seeds, *shrink)),
+        }) => {
+            let subject = match of {
+                Of::Reads => Subject::Reads,
+                Of::Writes => Subject::Writes,
+            };
+            runtime.block_on(random((subject, *kubernetes_version), (*first, *seeds), *shrink))
+        }
     };
     done.unwrap_or_else(|why| failed(&why))
 }
@@ -248,13 +267,13 @@ fn kubectl(only: &[String]) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn random(version: Version, first: u64, seeds: u64, shrink: u64) -> Result<ExitCode, Error> {
+async fn random(of: (Subject, Version), seeds: (u64, u64), shrink: u64) -> Result<ExitCode, Error> {
+    let (_, version) = of;
     let oracle = oracle::Running::begin(version)?;
     let mut real = oracle.connect()?;
     let summary = ::fidelity::random::run(
-        version,
+        of,
         &mut real,
-        first,
         seeds,
         shrink,
         &mut |difference| {

@@ -6,6 +6,9 @@
 use apimachinery::encode::encode_json;
 use serde_json::{Map, Value, json};
 
+/// Percent of the requested CPU, where v1 names no metric.
+const DEFAULT_UTILIZATION: u32 = 80;
+
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
@@ -197,8 +200,13 @@ pub(super) fn to_v2(mut object: Value) -> Value {
         let target = json!({ "type": "Utilization", "averageUtilization": wanted });
         metrics.push(json!({ "type": "Resource", "resource": { "name": "cpu", "target": target } }));
     }
-    if !metrics.is_empty() {
-        object["spec"]["metrics"] = metrics.into();
+    if metrics.is_empty() {
+        // v1 had this default implicitly.
+        let target = json!({ "type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION });
+        metrics.push(json!({ "type": "Resource", "resource": { "name": "cpu", "target": target } }));
+    }
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.insert("metrics".to_owned(), metrics.into());
     }
     if let Some(behavior) = behavior {
         object["spec"]["behavior"] = external_behavior(&behavior);

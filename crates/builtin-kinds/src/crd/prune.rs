@@ -108,6 +108,27 @@ fn coerce_metadata(metadata: &mut Value, path: &str, gone: &mut Vec<String>) -> 
     Ok(())
 }
 
+/// Makes whole numbers of floats without a fraction: Go writes them alike, and reads whole numbers.
+pub(super) fn settle_numbers(value: &mut Value) {
+    /// From here on a float does not stand for one whole number.
+    const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole = number
+                .as_f64()
+                .filter(|float| float.fract() == 0.0 && float.abs() < WHOLE_MAX);
+            if let Some(float) = whole.filter(|float| *float != 0.0 || float.is_sign_positive()) {
+                #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+                let whole = float as i64;
+                *value = whole.into();
+            }
+        }
+        Value::Object(fields) => fields.values_mut().for_each(settle_numbers),
+        Value::Array(items) => items.iter_mut().for_each(settle_numbers),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// Removes nulls that are not allowed, and sets defaults of absent fields until the object is larger than can be stored.
 pub(super) fn fill(value: &mut Value, schema: &Schema) {
     fill_below(value, schema, is_dropped, &mut 0);

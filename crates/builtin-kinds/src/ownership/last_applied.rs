@@ -44,7 +44,11 @@ impl Ownership<'_> {
         let Some(annotations) = annotations.filter(|_| self.manager == KUBECTL) else {
             return;
         };
-        if annotations.get(ANNOTATION).and_then(Value::as_str).is_none_or(str::is_empty) {
+        if annotations
+            .get(ANNOTATION)
+            .and_then(Value::as_str)
+            .is_none_or(str::is_empty)
+        {
             return;
         }
         let mut config = config.clone();

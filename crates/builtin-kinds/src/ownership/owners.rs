@@ -76,7 +76,11 @@ pub(super) fn decode(entries: &Value) -> Option<Vec<Owner>> {
     let mut owners: Vec<Owner> = entries.iter().map(decode_entry).collect::<Option<_>>()?;
     // Of two entries with one identity the first is dropped.
     let mut later = BTreeSet::new();
-    let lasting: Vec<bool> = owners.iter().rev().map(|owner| later.insert(owner.identity())).collect();
+    let lasting: Vec<bool> = owners
+        .iter()
+        .rev()
+        .map(|owner| later.insert(owner.identity()))
+        .collect();
     if lasting.contains(&false) {
         let mut lasting = lasting.into_iter().rev();
         owners.retain(|_| lasting.next().unwrap_or(true));
@@ -117,9 +121,12 @@ pub(super) fn cap(owners: &mut Vec<Owner>) {
     }
     owners.sort_by(|a, b| {
         let rank = |owner: &Owner| (!is_update(owner), owner.time.clone());
-        rank(a).cmp(&rank(b)).then_with(|| a.identity().cmp(&b.identity()))
+        rank(a)
+            .cmp(&rank(b))
+            .then_with(|| a.identity().cmp(&b.identity()))
     });
-    let (updates, mut rest): (Vec<Owner>, Vec<Owner>) = std::mem::take(owners).into_iter().partition(is_update);
+    let (updates, mut rest): (Vec<Owner>, Vec<Owner>) =
+        std::mem::take(owners).into_iter().partition(is_update);
     // Of each version the first one stays as it is until a second one is united with it.
     let mut kept: Vec<Owner> = Vec::with_capacity(updates.len());
     for owner in updates {

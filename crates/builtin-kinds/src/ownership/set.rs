@@ -139,7 +139,9 @@ pub(super) fn shown_path(path: &[Element]) -> String {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => go_text::quote(text),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
     }
 }
 
@@ -232,7 +234,9 @@ impl Fields {
         let entries = match written {
             Value::Object(entries) => entries,
             Value::Null => return Ok(Self::default()),
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => return Err(Undecodable),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(Undecodable);
+            }
         };
         let mut parts = Vec::with_capacity(entries.len());
         let mut has_marker = false;
@@ -324,11 +328,18 @@ impl Fields {
     pub(super) fn union(self, others: Self) -> Self {
         let is_member = self.is_member | others.is_member;
         if self.below.is_empty() || others.below.is_empty() {
-            let below = if self.below.is_empty() { others.below } else { self.below };
+            let below = if self.below.is_empty() {
+                others.below
+            } else {
+                self.below
+            };
             return Self { is_member, below };
         }
         let mut below = Vec::with_capacity(self.below.len() + others.below.len());
-        let (mut own, mut others) = (self.below.into_iter().peekable(), others.below.into_iter().peekable());
+        let (mut own, mut others) = (
+            self.below.into_iter().peekable(),
+            others.below.into_iter().peekable(),
+        );
         loop {
             let order = match (own.peek(), others.peek()) {
                 (Some((one, _)), Some((other, _))) => one.cmp(other),
@@ -435,8 +446,17 @@ mod tests {
 
     #[test]
     fn elements_that_are_not_known_are_ignored_and_invalid_ones_rejected() {
-        assert_eq!(fields(json!({"x:a": {"f:b": {}}, "f:c": {}})), fields(json!({"f:c": {}})));
-        for invalid in [json!({"a": {}}), json!({"fa": {}}), json!({"v:": {}}), json!({"k:1": {}}), json!({"i:x": {}})] {
+        assert_eq!(
+            fields(json!({"x:a": {"f:b": {}}, "f:c": {}})),
+            fields(json!({"f:c": {}}))
+        );
+        for invalid in [
+            json!({"a": {}}),
+            json!({"fa": {}}),
+            json!({"v:": {}}),
+            json!({"k:1": {}}),
+            json!({"i:x": {}}),
+        ] {
             assert!(Fields::decode(&invalid).is_err(), "{invalid}");
         }
         assert!(Fields::decode(&json!({"f:a": 1})).is_err());
@@ -446,7 +466,9 @@ mod tests {
     fn subtraction_leaves_no_empty_sets() {
         let set = fields(json!({"f:a": {".": {}, "f:b": {}}, "f:c": {"f:d": {"f:e": {}}}}));
         let mut rest = set.clone();
-        rest.subtract(&fields(json!({"f:a": {}, "f:c": {"f:d": {"f:e": {}}}, "f:x": {}})));
+        rest.subtract(&fields(
+            json!({"f:a": {}, "f:c": {"f:d": {"f:e": {}}}, "f:x": {}}),
+        ));
         assert_eq!(rest, fields(json!({"f:a": {"f:b": {}}})));
         rest.subtract(&set);
         assert!(rest.is_empty());

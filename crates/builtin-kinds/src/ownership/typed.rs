@@ -62,7 +62,9 @@ impl Check {
                     self.error(&format!("expected map, got &{{{}}}", go_text::value(value)));
                 }
             },
-            Atom { scalar: Some(scalar), .. } => {
+            Atom {
+                scalar: Some(scalar), ..
+            } => {
                 if let Some(why) = misfit(scalar, value) {
                     self.error(&why);
                 }

@@ -252,9 +252,7 @@ impl ListType<'_> {
                 Value::Object(_) => {
                     Err("associative list without keys has an element that's a map type".to_owned())
                 }
-                Value::Array(_) => {
-                    Err("not supported: associative list with lists as elements".to_owned())
-                }
+                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
                 Value::Null => {
                     Err("associative list without keys has an element that's an explicit null".to_owned())
                 }

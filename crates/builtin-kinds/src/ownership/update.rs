@@ -82,7 +82,9 @@ impl Updater<'_, '_> {
         let of = self.ownership.root();
         let merged = values::merge(of, live, config);
         let mut applied = self.ownership.own_apply(values::field_set(of, config));
-        let place = owners.iter().position(|owner| owner.identity() == applied.identity());
+        let place = owners
+            .iter()
+            .position(|owner| owner.identity() == applied.identity());
         applied.time = place.and_then(|place| owners[place].time.clone());
         let last = place.map(|place| std::mem::replace(&mut owners[place], applied.clone()));
         let place = place.unwrap_or_else(|| {
@@ -137,7 +139,9 @@ impl Updater<'_, '_> {
             if Some(nth) == own {
                 return true;
             }
-            let versioned = elsewhere.iter().find(|(version, _)| *version == owner.api_version);
+            let versioned = elsewhere
+                .iter()
+                .find(|(version, _)| *version == owner.api_version);
             let changes = versioned.map_or(Some(&changes), |(_, changes)| changes.as_ref());
             if let Some(changes) = changes {
                 owner.fields.subtract(&changes.written);
@@ -174,7 +178,11 @@ impl Updater<'_, '_> {
                 let changes = match (live, new) {
                     (Some(live), Some(new)) => {
                         let ownership = self.ownership;
-                        Some(ownership.changes(ownership.type_of(live.kind.as_ref()), &live.object, &new.object))
+                        Some(ownership.changes(
+                            ownership.type_of(live.kind.as_ref()),
+                            &live.object,
+                            &new.object,
+                        ))
                     }
                     (_, _) => None,
                 };
@@ -218,7 +226,8 @@ impl Updater<'_, '_> {
         last: &Owner,
     ) -> Result<Value, Status> {
         let applied = &owners[place];
-        if last.fields.is_empty() || last.fields == applied.fields && last.api_version == applied.api_version {
+        if last.fields.is_empty() || last.fields == applied.fields && last.api_version == applied.api_version
+        {
             return Ok(merged);
         }
         let whole = own(&merged);
@@ -288,7 +297,9 @@ impl Updater<'_, '_> {
             };
             let whole = self.to(&merged, version).map_err(unconverted("merged"))?;
             let part = self.to(&pruned, version).map_err(unconverted("pruned"))?;
-            let (Some(whole), Some(part)) = (whole, part) else { continue };
+            let (Some(whole), Some(part)) = (whole, part) else {
+                continue;
+            };
             let (whole, part) = (whole.into_owned(), part.into_owned());
             let of = self.ownership.type_of(whole.kind.as_ref());
             let mut gone = values::with_listed(of, &values::field_set(of, &whole.object));
@@ -304,7 +315,11 @@ impl Updater<'_, '_> {
     }
 
     /// Returns the object in this version; `None`: there is none.
-    fn to<'v>(&mut self, object: &'v Versioned<'_>, api_version: &str) -> Result<Option<Versioned<'v>>, Status> {
+    fn to<'v>(
+        &mut self,
+        object: &'v Versioned<'_>,
+        api_version: &str,
+    ) -> Result<Option<Versioned<'v>>, Status> {
         let ownership = self.ownership;
         let from: &ApiResource = object.kind.as_deref().unwrap_or(ownership.kind);
         if from.api_version() == api_version {
@@ -352,7 +367,10 @@ fn own(object: &Value) -> Versioned<'_> {
 
 fn unconverted(what: &'static str) -> impl FnOnce(Status) -> Status {
     move |mut status| {
-        status.message = format!("failed to prune fields: failed to convert {what}: {}", status.message);
+        status.message = format!(
+            "failed to prune fields: failed to convert {what}: {}",
+            status.message
+        );
         status
     }
 }

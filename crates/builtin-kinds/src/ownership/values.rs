@@ -34,7 +34,8 @@ pub(super) fn same(one: &Value, other: &Value) -> bool {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
-            let equal = |(name, value): (&String, &Value)| other.get(name).is_some_and(|other| same(value, other));
+            let equal =
+                |(name, value): (&String, &Value)| other.get(name).is_some_and(|other| same(value, other));
             one.len() == other.len() && one.iter().all(equal)
         }
         (_, _) => one == other,
@@ -46,7 +47,11 @@ pub(super) fn field_set(of: Type<'_>, value: &Value) -> Fields {
     match of.atom_for(Some(value)) {
         Atom { map: Some(map), .. } => {
             let Some(entries) = value.as_object().filter(|_| !map.is_atomic) else {
-                return if map.is_atomic { Fields::root() } else { Fields::default() };
+                return if map.is_atomic {
+                    Fields::root()
+                } else {
+                    Fields::default()
+                };
             };
             let parts = entries.iter().map(|(name, value)| {
                 let field = map.field(name);
@@ -75,18 +80,23 @@ fn set_of_items(list: &ListType<'_>, value: &Value) -> Fields {
     }
     let repeats = |nth: usize, items: &[(Element, &Value)]| {
         let (element, _) = &items[nth];
-        let before = nth.checked_sub(1).is_some_and(|before| items[before].0 == *element);
+        let before = nth
+            .checked_sub(1)
+            .is_some_and(|before| items[before].0 == *element);
         before || items.get(nth + 1).is_some_and(|(after, _)| after == element)
     };
     let repeated: Vec<bool> = (0..items.len()).map(|nth| repeats(nth, &items)).collect();
-    let parts = items.into_iter().zip(repeated).map(|((element, item), repeated)| {
-        let mut fields = match repeated {
-            true => Fields::default(),
-            false => field_set(list.items, item),
-        };
-        fields.insert_root();
-        (element, fields)
-    });
+    let parts = items
+        .into_iter()
+        .zip(repeated)
+        .map(|((element, item), repeated)| {
+            let mut fields = match repeated {
+                true => Fields::default(),
+                false => field_set(list.items, item),
+            };
+            fields.insert_root();
+            (element, fields)
+        });
     Fields::of_parts(parts.collect())
 }
 
@@ -195,12 +205,16 @@ impl Comparison {
         for (name, value) in old.into_iter().flatten() {
             let after = new.and_then(|new| new.get(name));
             if after != Some(value) || level >= LEVELS_COMPARED_WHOLE {
-                self.part(map.entry(name), (Some(value), after), level, || Element::Field(name.as_str().into()));
+                self.part(map.entry(name), (Some(value), after), level, || {
+                    Element::Field(name.as_str().into())
+                });
             }
         }
         for (name, value) in new.into_iter().flatten() {
             if !old.is_some_and(|old| old.contains_key(name)) {
-                self.part(map.entry(name), (None, Some(value)), level, || Element::Field(name.as_str().into()));
+                self.part(map.entry(name), (None, Some(value)), level, || {
+                    Element::Field(name.as_str().into())
+                });
             }
         }
     }
@@ -246,7 +260,8 @@ impl Comparison {
                     }
                 }
                 ([_, _, ..], [_, _, ..]) => {
-                    let equal = old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| same(old, new));
+                    let equal =
+                        old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| same(old, new));
                     if !equal {
                         self.written.push((element, Fields::root()));
                     }
@@ -308,14 +323,20 @@ fn merge_items(list: &ListType<'_>, live: &Value, config: &Value) -> Vec<Value> 
     let mut observed: BTreeMap<&Element, Option<&Value>> = BTreeMap::new();
     for (element, item) in &there {
         // Repeated items are not merged with a wanted one.
-        observed.entry(element).and_modify(|known| *known = None).or_insert(Some(item));
+        observed
+            .entry(element)
+            .and_modify(|known| *known = None)
+            .or_insert(Some(item));
     }
     let configured: BTreeSet<&Element> = wanted.iter().map(|(element, _)| element).collect();
     let merged_item = |element: &Element, item: &Value| match observed.get(element) {
         Some(Some(there)) => merge(list.items, there, item),
         Some(None) | None => item.clone(),
     };
-    let mut shared = wanted.iter().map(|(element, _)| element).filter(|element| observed.contains_key(element));
+    let mut shared = wanted
+        .iter()
+        .map(|(element, _)| element)
+        .filter(|element| observed.contains_key(element));
     let mut next_shared = shared.next();
     let mut out = Vec::with_capacity(there.len().max(wanted.len()));
     let mut taken: BTreeSet<&Element> = BTreeSet::new();
@@ -372,7 +393,11 @@ pub(super) fn remove(of: Type<'_>, value: Value, fields: &Fields) -> Value {
                     Some((name, value))
                 });
                 let left: Map<String, Value> = left.collect();
-                if left.is_empty() { Value::Null } else { Value::Object(left) }
+                if left.is_empty() {
+                    Value::Null
+                } else {
+                    Value::Object(left)
+                }
             }
             _ => Value::Null,
         },
@@ -388,7 +413,11 @@ pub(super) fn remove(of: Type<'_>, value: Value, fields: &Fields) -> Value {
                     }
                 });
                 let left: Vec<Value> = left.collect();
-                if left.is_empty() { Value::Null } else { Value::Array(left) }
+                if left.is_empty() {
+                    Value::Null
+                } else {
+                    Value::Array(left)
+                }
             }
             _ => Value::Null,
         },
@@ -401,7 +430,9 @@ pub(super) fn with_listed(of: Type<'_>, fields: &Fields) -> Fields {
     let atom = of.atom();
     let parts = fields.children().iter().map(|(element, below)| {
         let (of, is_listed) = match (element, &atom) {
-            (Element::Field(name), Atom { map: Some(map), .. }) => (map.entry(name), map.field(name).is_some()),
+            (Element::Field(name), Atom { map: Some(map), .. }) => {
+                (map.entry(name), map.field(name).is_some())
+            }
             (Element::Key(_), Atom { list: Some(list), .. }) => (list.items, false),
             (_, _) => (Type::Undeclared, false),
         };
@@ -444,7 +475,8 @@ pub(super) fn reconciled(of: Type<'_>, fields: &Fields) -> Option<Fields> {
         return None;
     }
     let parts = fields.children().iter().zip(changed);
-    let parts = parts.map(|((element, fields), changed)| (element.clone(), changed.unwrap_or_else(|| fields.clone())));
+    let parts = parts
+        .map(|((element, fields), changed)| (element.clone(), changed.unwrap_or_else(|| fields.clone())));
     let mut whole = Fields::of_parts(parts.collect());
     if fields.is_member() {
         whole.insert_root();

@@ -39,7 +39,7 @@ fn merge_object(
         .get(DIRECTIVE)
         .map(|directive| directive.as_str().unwrap_or_default())
     {
-        None | Some("merge") => {}
+        None => {}
         Some("replace") => {
             object.clone_from(patch);
             object.shift_remove(DIRECTIVE);
@@ -49,13 +49,7 @@ fn merge_object(
             object.clear();
             return Ok(());
         }
-        Some(_) => {
-            let shown = go_text::value(&patch[DIRECTIVE]);
-            let map = go_text::value(&Value::Object(patch.clone()));
-            return Err(Status::unexplained(format!(
-                "unknown patch type: {shown} in map: {map}"
-            )));
-        }
+        Some(_) => return Err(unknown_directive(patch)),
     }
     if let Some(kept) = patch.get(RETAIN_KEYS) {
         retain(object, patch, kept)?;
@@ -90,11 +84,16 @@ fn merge_object(
             (Value::Array(items), Some(Value::Array(_))) => {
                 merge_list_at(schema, object, patch, name, items)?
             }
-            (change, _) => {
-                let mut change = change.clone();
-                drop_directives(&mut change);
-                object.insert(name.clone(), change);
+            (Value::Array(items), None) if patch.contains_key(&format!("{ELEMENT_ORDER}{name}")) => {
+                let kept = without_directives(&Value::Array(items.clone())).unwrap_or_default();
+                object.insert(name.clone(), Value::Array(Vec::new()));
+                let kept = kept.as_array().map(Vec::as_slice).unwrap_or_default();
+                merge_list_at(schema, object, patch, name, kept)?;
             }
+            (change, _) => match without_directives(change) {
+                Some(change) => drop(object.insert(name.clone(), change)),
+                None => drop(removed.insert(name)),
+            },
         }
     }
     // All at once: each removal alone moves the items after it.
@@ -171,10 +170,19 @@ impl List<'_> {
     ) -> Result<Vec<Value>, Status> {
         let (mut items, mut deleted, mut replaced) = (Vec::new(), deleted.to_vec(), false);
         for item in patch {
-            match item.get(DIRECTIVE).and_then(Value::as_str) {
+            let directive = item.get(DIRECTIVE);
+            match directive.map(|directive| directive.as_str().unwrap_or_default()) {
+                None => items.push(item),
                 Some("replace") => replaced = true,
                 Some("delete") => deleted.push(self.identity(item)?.clone()),
-                Some(_) | None => items.push(item),
+                Some("merge") => {
+                    let why = "merging lists cannot yet be specified in the patch";
+                    return Err(Status::unexplained(why.to_owned()));
+                }
+                Some(_) => {
+                    let nothing = Map::new();
+                    return Err(unknown_directive(item.as_object().unwrap_or(&nothing)));
+                }
             }
         }
         if replaced {
@@ -204,10 +212,9 @@ impl List<'_> {
                 }
                 (Some(_), _) => {}
                 (None, item) => {
-                    let mut item = Value::clone(item);
-                    drop_directives(&mut item);
+                    // Directives in it are unknown fields of the result, as in kube-apiserver.
                     places.insert(identity.clone(), merged.len());
-                    merged.push(item);
+                    merged.push(Value::clone(item));
                 }
             }
         }
@@ -294,18 +301,26 @@ impl List<'_> {
     }
 }
 
-/// Removes directives and nulls from a new value.
-fn drop_directives(value: &mut Value) {
+/// Returns the error of a map whose directive is not known.
+fn unknown_directive(map: &Map<String, Value>) -> Status {
+    let shown = go_text::value(&map[DIRECTIVE]);
+    let map = go_text::value(&Value::Object(map.clone()));
+    Status::unexplained(format!("unknown patch type: {shown} in map: {map}"))
+}
+
+/// Returns a new value without nulls, and without the maps in it that have a directive: there is nothing that they change.
+fn without_directives(value: &Value) -> Option<Value> {
     match value {
+        Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,
         Value::Object(fields) => {
-            fields.retain(|name, value| !name.starts_with('$') && !value.is_null());
-            fields.values_mut().for_each(drop_directives);
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            let kept = kept.filter_map(|(name, value)| Some((name.clone(), without_directives(value)?)));
+            Some(Value::Object(kept.collect()))
         }
-        Value::Array(items) => {
-            items.retain(|item| item.get(DIRECTIVE).and_then(Value::as_str) != Some("delete"));
-            items.iter_mut().for_each(drop_directives);
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::Array(items) => Some(Value::Array(
+            items.iter().filter_map(without_directives).collect(),
+        )),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value.clone()),
     }
 }
 
@@ -385,6 +400,21 @@ mod tests {
         json!({"nodeSelector": {"$patch": "replace", "z": "1"}}),
         json!({"nodeSelector": {"z": "1"}})
     )]
+    #[case::replaced_before_it_was_there(
+        json!({"nodeName": "n"}),
+        json!({"containers": [{"$patch": "replace"}, {"name": "c"}]}),
+        json!({"nodeName": "n", "containers": [{"name": "c"}]})
+    )]
+    #[case::absent_map_replaced(
+        json!({"nodeName": "n"}),
+        json!({"nodeSelector": {"$patch": "replace", "z": "1"}}),
+        json!({"nodeName": "n"})
+    )]
+    #[case::ordered_before_it_was_there(
+        json!({}),
+        json!({"$setElementOrder/containers": [{"name": "a"}, {"name": "b"}], "containers": [{"name": "a"}, {"name": "b"}]}),
+        json!({"containers": [{"name": "a"}, {"name": "b"}]})
+    )]
     fn of_a_pod_spec(#[case] object: Value, #[case] patch: Value, #[case] outcome: Value) {
         assert_eq!(patched(&["spec"], object, patch), Ok(outcome));
     }
@@ -401,6 +431,15 @@ mod tests {
     #[rstest]
     #[case(json!({"containers": [{"image": "x"}]}), "map: map[image:x] does not contain declared merge key: name")]
     #[case(json!({"$patch": "foo"}), "unknown patch type: foo in map: map[$patch:foo]")]
+    #[case(json!({"$patch": "merge"}), "unknown patch type: merge in map: map[$patch:merge]")]
+    #[case(
+        json!({"containers": [{"$patch": "merge", "name": "c"}]}),
+        "merging lists cannot yet be specified in the patch"
+    )]
+    #[case(
+        json!({"$setElementOrder/volumes": [{"name": "c"}], "volumes": [{"name": "q"}]}),
+        "The order in patch list:\n[map[name:q]]\n doesn't match $setElementOrder list:\n[map[name:c]]\n"
+    )]
     #[case(json!({"$retainKeys": "x"}), "invalid patch format of retainKeys")]
     #[case(
         json!({"$setElementOrder/containers": [{"name": "c"}], "containers": [{"name": "q", "image": "z"}]}),

@@ -193,7 +193,8 @@ impl Reader {
             (Shape::Pointer(_) | Shape::List(_) | Shape::Map(_) | Shape::Bytes | Shape::Any, Value::Null) => {
                 true
             }
-            (Shape::List(_), Value::Array(items)) => items.is_empty(),
+            // An empty list of managers is a request to forget them (apimachinery `internal/fieldmanager.go`).
+            (Shape::List(_), Value::Array(items)) => items.is_empty() && field.name != "managedFields",
             (Shape::Map(_), Value::Object(entries)) => entries.is_empty(),
             (Shape::Text | Shape::Bytes, Value::String(text)) => text.is_empty(),
             (Shape::Bool, value) => *value == false,

@@ -157,6 +157,10 @@ impl Writer<'_> {
         let (kind, key) = (&self.kind, self.key(name));
         self.warnings.extend(unevaluated::warnings(kind));
         if let Some(definition) = Definition::of(kind) {
+            if self.upserts {
+                // An applied object is read back as any other.
+                definition.receive(&mut object);
+            }
             definition.store(&mut object);
         }
         let said = object["metadata"].get("resourceVersion").cloned();

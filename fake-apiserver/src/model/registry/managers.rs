@@ -32,7 +32,9 @@ impl Versions for OfWrite<'_, '_> {
     fn convert(&mut self, object: &Value, from: &ApiResource, to: &ApiResource) -> Result<Value, Status> {
         let kinds = (self.kind(&from.api_version()), self.kind(&to.api_version()));
         let (Some(from), Some(to)) = kinds else {
-            return Err(Status::internal_error("no conversion of a version that is not served"));
+            return Err(Status::internal_error(
+                "no conversion of a version that is not served",
+            ));
         };
         if let Some(conversion) = Conversion::between(&from, &to) {
             // The definition is that of a kind which the call may not borrow.

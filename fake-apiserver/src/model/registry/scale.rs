@@ -44,9 +44,9 @@ impl Writer<'_> {
         of.check(config)?;
         let wanted = config.pointer("/spec/replicas").and_then(Value::as_i64);
         let live = current.json();
-        let (mut object, replicas) =
-            self.ownership(&kind, &self.manager, Some(Subresource::Scale))
-                .apply_scale(&live, &scale.spec, wanted, force)?;
+        let (mut object, replicas) = self
+            .ownership(&kind, &self.manager, Some(Subresource::Scale))
+            .apply_scale(&live, &scale.spec, wanted, force)?;
         self.check_applied(config, name, false)?;
         self.check_replicas(name, scale, replicas)?;
         scale::set(scale, &mut object, replicas);

@@ -144,6 +144,7 @@ impl Writer<'_> {
         }
         let stored = current.json();
         let (mut owned, mut sent_owners) = (None, None);
+        let is_applied = matches!(owners, Owners::Said);
         match owners {
             Owners::Said => owned = Some(object.clone()),
             Owners::Noted | Owners::NotedOfScale(_) => sent_owners = ownership::take(&mut object),
@@ -241,6 +242,10 @@ impl Writer<'_> {
         }
         self.charge(&manifest, Some(&stored), current.name(), subresource)?;
         if let Some(definition) = Definition::of(&kind) {
+            if is_applied {
+                // It is read back as any other.
+                definition.receive(&mut manifest);
+            }
             definition.store(&mut manifest);
         }
         let mut outcome = write::replace(
