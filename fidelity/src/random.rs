@@ -291,6 +291,21 @@ fn settle(body: &mut Vec<u8>) {
             *address = "<address>".into();
         }
     }
+    // A real server reports several errors in the order of Go's maps.
+    if let Some(causes) = object
+        .pointer_mut("/details/causes")
+        .and_then(Value::as_array_mut)
+    {
+        causes.sort_by_cached_key(Value::to_string);
+    }
+    if object["kind"] == "Status"
+        && let Some(message) = object.get_mut("message")
+    {
+        let text = message.as_str().unwrap_or_default().to_owned();
+        let mut parts: Vec<&str> = text.split([',', '\n', '[', ']']).map(str::trim).collect();
+        parts.sort_unstable();
+        *message = parts.join(" | ").into();
+    }
     let entries = object
         .pointer_mut("/metadata/managedFields")
         .and_then(Value::as_array_mut);

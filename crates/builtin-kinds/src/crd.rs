@@ -37,6 +37,7 @@ mod validate;
 mod wire;
 
 use conversion::Conversion;
+pub(crate) use prune::settle_numbers;
 pub use rules::Found;
 use structural::Schema;
 pub use wire::prepared;

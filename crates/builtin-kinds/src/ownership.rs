@@ -151,6 +151,8 @@ impl<'a> Ownership<'a> {
     /// cannot change them.
     fn starting(&self, live: &Value, sent: Option<&Value>) -> Vec<Owner> {
         match sent.filter(|_| self.subresource.is_empty()) {
+            // The empty list of a custom resource is left out when its metadata is decoded.
+            Some(Value::Array(sent)) if sent.is_empty() && self.kind.custom => owners::read(live),
             Some(sent) if is_reset(sent) => Vec::new(),
             Some(sent) => {
                 let owners = owners::decode(sent).filter(|owners| !owners.is_empty());

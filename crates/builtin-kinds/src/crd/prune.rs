@@ -109,7 +109,7 @@ fn coerce_metadata(metadata: &mut Value, path: &str, gone: &mut Vec<String>) -> 
 }
 
 /// Makes whole numbers of floats without a fraction: Go writes them alike, and reads whole numbers.
-pub(super) fn settle_numbers(value: &mut Value) {
+pub(crate) fn settle_numbers(value: &mut Value) {
     /// From here on a float does not stand for one whole number.
     const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
     match value {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::set::Fields;
 use super::{Ownership, typed, values};
+use crate::crd;
 
 /// Manager that migrates.
 const KUBECTL: &str = "kubectl";
@@ -59,6 +60,7 @@ impl Ownership<'_> {
         if let Some(sent) = sent {
             sent.remove(ANNOTATION);
         }
+        crd::settle_numbers(&mut config);
         config.sort_all_objects();
         let mut text = String::from_utf8(encode_json(&config)).unwrap_or_default();
         text.push('\n');

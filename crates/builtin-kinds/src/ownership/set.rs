@@ -360,6 +360,22 @@ impl Fields {
         Self { is_member, below }
     }
 
+    /// Returns the members of all sets, which can be many: they are united in pairs.
+    pub(super) fn union_of(mut sets: Vec<Self>) -> Self {
+        while sets.len() > 1 {
+            let mut rest = sets.into_iter();
+            sets = std::iter::from_fn(|| {
+                let one = rest.next()?;
+                Some(match rest.next() {
+                    Some(other) => one.union(other),
+                    None => one,
+                })
+            })
+            .collect();
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// Adds the members of another set.
     pub(super) fn add(&mut self, others: Self) {
         *self = std::mem::take(self).union(others);
@@ -429,7 +445,7 @@ mod tests {
         });
         let set = fields(written.clone());
         let paths = set.paths().into_iter().map(Fields::single);
-        assert_eq!(paths.fold(Fields::default(), Fields::union), set);
+        assert_eq!(Fields::union_of(paths.collect()), set);
         assert_eq!(set.encode().to_string(), written.to_string());
     }
 

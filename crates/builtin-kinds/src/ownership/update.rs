@@ -11,6 +11,7 @@
 //! Source: structured-merge-diff `merge/update.go`; apimachinery `util/managedfields/internal/versionconverter.go`.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::status::Status;
@@ -34,6 +35,9 @@ impl From<Status> for Failure {
         Self::Refused(status)
     }
 }
+
+/// Differences by API version; `None`: there is no such version. A client can write any number of versions.
+type ByVersion = BTreeMap<String, Option<Changes>>;
 
 /// An object in a version of its kind.
 #[derive(Clone)]
@@ -109,93 +113,74 @@ impl Updater<'_, '_> {
         force: bool,
     ) -> Result<Changes, Failure> {
         let changes = self.ownership.changes(self.ownership.root(), live, new);
-        let mut elsewhere: Vec<(String, Option<Changes>)> = Vec::new();
+        let mut elsewhere = ByVersion::new();
         let mut conflicts = Vec::new();
-        let mut obsolete = Vec::new();
         for (place, owner) in owners.iter().enumerate() {
             if Some(place) == own {
                 continue;
             }
-            let changes = match self.changes_in(&owner.api_version, (live, new), &mut elsewhere)? {
-                Some(None) => {
-                    obsolete.push(place);
-                    continue;
-                }
-                Some(Some(changes)) => changes,
-                None => &changes,
-            };
-            let contested = owner.fields.intersection(&changes.written);
-            if !contested.is_empty() {
+            let changes = self.changes_for(owner, &changes, (live, new), &mut elsewhere)?;
+            let contested = changes.map(|changes| owner.fields.intersection(&changes.written));
+            if let Some(contested) = contested.filter(|contested| !contested.is_empty()) {
                 conflicts.push((owner.clone(), contested));
             }
         }
         if !force && !conflicts.is_empty() {
             return Err(Failure::Conflict(conflicts));
         }
-        let mut place = 0;
+        let mut places = 0..;
         owners.retain_mut(|owner| {
-            let nth = place;
-            place += 1;
-            if Some(nth) == own {
+            if places.next() == own {
                 return true;
             }
-            let versioned = elsewhere
-                .iter()
-                .find(|(version, _)| *version == owner.api_version);
-            let changes = versioned.map_or(Some(&changes), |(_, changes)| changes.as_ref());
+            let changes = match elsewhere.get(&owner.api_version) {
+                None => Some(&changes),
+                Some(changes) => changes.as_ref(),
+            };
             if let Some(changes) = changes {
                 owner.fields.subtract(&changes.written);
                 owner.fields.subtract(&changes.removed);
             }
-            !obsolete.contains(&nth)
+            changes.is_some()
         });
         Ok(changes)
     }
 
-    /// Returns the differences in another version; `None`: it is that of the request; `Some(None)`: there is no such version.
-    fn changes_in<'c>(
+    /// Returns the differences in the version of an owner; `None`: there is no such version. `changes`: those in the version of
+    /// the request.
+    fn changes_for<'c>(
         &mut self,
-        api_version: &str,
+        owner: &Owner,
+        changes: &'c Changes,
         (live, new): (&Value, &Value),
-        known: &'c mut Vec<(String, Option<Changes>)>,
-    ) -> Result<Option<Option<&'c Changes>>, Status> {
+        elsewhere: &'c mut ByVersion,
+    ) -> Result<Option<&'c Changes>, Status> {
+        let api_version = owner.api_version.as_str();
         if self.ownership.is_own_version(api_version) {
-            return Ok(None);
+            return Ok(Some(changes));
         }
-        let place = known.iter().position(|(version, _)| version == api_version);
-        let place = match place {
-            Some(place) => place,
-            None => {
-                let what = |what: &'static str| {
-                    move |mut status: Status| {
-                        status.message = format!("failed to convert {what} object: {}", status.message);
-                        status
-                    }
-                };
-                let (live, new) = (own(live), own(new));
-                let live = self.to(&live, api_version).map_err(what("old"))?;
-                let new = self.to(&new, api_version).map_err(what("new"))?;
-                let changes = match (live, new) {
-                    (Some(live), Some(new)) => {
-                        let ownership = self.ownership;
-                        Some(ownership.changes(
-                            ownership.type_of(live.kind.as_ref()),
-                            &live.object,
-                            &new.object,
-                        ))
-                    }
-                    (_, _) => None,
-                };
-                known.push((api_version.to_owned(), changes));
-                known.len() - 1
-            }
-        };
-        Ok(Some(known[place].1.as_ref()))
+        if !elsewhere.contains_key(api_version) {
+            let what = |what: &'static str| {
+                move |mut status: Status| {
+                    status.message = format!("failed to convert {what} object: {}", status.message);
+                    status
+                }
+            };
+            let (live, new) = (own(live), own(new));
+            let live = self.to(&live, api_version).map_err(what("old"))?;
+            let new = self.to(&new, api_version).map_err(what("new"))?;
+            let both = live.zip(new).map(|(live, new)| {
+                let of = self.ownership.type_of(live.kind.as_ref());
+                self.ownership.changes(of, &live.object, &new.object)
+            });
+            elsewhere.insert(api_version.to_owned(), both);
+        }
+        Ok(elsewhere.get(api_version).and_then(Option::as_ref))
     }
 
     /// Adapts the sets to the current schemas, and drops the owners of versions that are gone.
     fn reconcile(&mut self, live: &Value, owners: &mut Vec<Owner>) -> Result<(), Status> {
-        let mut gone = Vec::new();
+        let mut gone = BTreeSet::new();
         for owner in owners.iter_mut() {
             if self.ownership.is_own_version(&owner.api_version) {
                 if let Some(fields) = values::reconciled(self.ownership.root(), &owner.fields) {
@@ -210,10 +195,12 @@ impl Updater<'_, '_> {
                         owner.fields = fields;
                     }
                 }
-                None => gone.push(owner.api_version.clone()),
+                None => drop(gone.insert(owner.api_version.clone())),
             }
         }
-        owners.retain(|owner| !gone.contains(&owner.api_version));
+        if !gone.is_empty() {
+            owners.retain(|owner| !gone.contains(&owner.api_version));
+        }
         Ok(())
     }
 
@@ -274,14 +261,12 @@ impl Updater<'_, '_> {
         owners: &[Owner],
         first: &str,
     ) -> Result<Versioned<'v>, Status> {
-        let mut by_version: Vec<(&str, Fields)> = Vec::new();
+        let mut by_version: BTreeMap<&str, Vec<Fields>> = BTreeMap::new();
         for owner in owners {
-            let version = owner.api_version.as_str();
-            match by_version.iter_mut().find(|(known, _)| *known == version) {
-                Some((_, fields)) => fields.add(owner.fields.clone()),
-                None => by_version.push((version, owner.fields.clone())),
-            }
+            let sets = by_version.entry(&owner.api_version).or_default();
+            sets.push(owner.fields.clone());
         }
+        let mut by_version: Vec<(&str, Vec<Fields>)> = by_version.into_iter().collect();
         // In this version first: the conversion to others may need what is pruned.
         by_version.sort_by_key(|(version, _)| *version != first);
         for (version, owned) in by_version {
@@ -304,7 +289,7 @@ impl Updater<'_, '_> {
             let of = self.ownership.type_of(whole.kind.as_ref());
             let mut gone = values::with_listed(of, &values::field_set(of, &whole.object));
             gone.subtract(&values::with_listed(of, &values::field_set(of, &part.object)));
-            gone.subtract(&values::with_listed(of, &owned));
+            gone.subtract(&values::with_listed(of, &Fields::union_of(owned)));
             pruned = Versioned {
                 object: Cow::Owned(values::remove(of, whole.object.clone().into_owned(), &gone)),
                 kind: part.kind,

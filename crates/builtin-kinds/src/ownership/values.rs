@@ -15,6 +15,9 @@ use super::types::{Atom, ListType, MapType, Type};
 /// by part only, so that deep values are not compared once for each level above.
 const LEVELS_COMPARED_WHOLE: usize = 32;
 
+/// Entries of an object or map.
+type Entries = Map<String, Value>;
+
 /// Differences between two objects.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
@@ -196,12 +199,7 @@ impl Comparison {
         }
     }
 
-    fn entries(
-        &mut self,
-        map: &MapType<'_>,
-        (old, new): (Option<&Map<String, Value>>, Option<&Map<String, Value>>),
-        level: usize,
-    ) {
+    fn entries(&mut self, map: &MapType<'_>, (old, new): (Option<&Entries>, Option<&Entries>), level: usize) {
         for (name, value) in old.into_iter().flatten() {
             let after = new.and_then(|new| new.get(name));
             if after != Some(value) || level >= LEVELS_COMPARED_WHOLE {
@@ -399,7 +397,12 @@ pub(super) fn remove(of: Type<'_>, value: Value, fields: &Fields) -> Value {
                     Value::Object(left)
                 }
             }
-            _ => Value::Null,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => Value::Null,
         },
         Atom { scalar: Some(_), .. } => value,
         Atom { list: Some(list), .. } => match value {
@@ -419,7 +422,12 @@ pub(super) fn remove(of: Type<'_>, value: Value, fields: &Fields) -> Value {
                     Value::Array(left)
                 }
             }
-            _ => Value::Null,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => Value::Null,
         },
         Atom { .. } => Value::Null,
     }
