@@ -345,7 +345,7 @@ impl Maker {
         let mut object = json!({});
         self.labels(&mut object);
         if kind == Kind::Thing && object["metadata"]["labels"] == json!({}) {
-            // A real server stores the empty map of an applied custom resource, and writes it anew without a change.
+            // A real server stores the empty map of an applied custom resource, and writes it again without a change.
             object["metadata"] = json!({});
         }
         match kind {
@@ -429,7 +429,7 @@ impl Maker {
                 r#"{"k":{"v":"2","w":3},"l":{"v":"1"}}"#,
                 r#"{"l":{"w":1}}"#,
             ]),
-            // A real server stores what it then prunes, and writes it anew without a change.
+            // A real server stores what it then prunes, and writes it again without a change.
             "empty" => json!({}),
             "free" | "any" => self.choice(&[
                 r#"{}"#,

@@ -59,9 +59,9 @@ pub(super) struct ListType<'s> {
 pub(super) enum Relation<'s> {
     /// The list is replaced as a whole.
     Atomic,
-    /// Items are told apart by their value.
+    /// Items are identified by their value.
     Set,
-    /// Items are told apart by these fields.
+    /// Items are identified by these fields.
     Keyed(&'s [String]),
 }
 

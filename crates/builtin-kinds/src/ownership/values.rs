@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::set::{Element, Fields};
 use super::types::{Atom, ListType, MapType, Type};
 
-/// Levels at which two equal values are told by one comparison, and not by their parts. Below them a value is compared part
+/// Levels at which two values are compared as a whole before their parts are. Below them a value is compared part
 /// by part only, so that deep values are not compared once for each level above.
 const LEVELS_COMPARED_WHOLE: usize = 32;
 

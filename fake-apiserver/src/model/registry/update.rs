@@ -11,13 +11,13 @@ use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::{admission_policy, crd, ownership, validation};
+use builtin_kinds::{admission_policy, convert, crd, ownership, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{AFTER_MUTATION, Writer, finalizers, is_terminating, parts, text};
+use super::{AFTER_MUTATION, Writer, finalizers, is_terminating, parts, remove, text};
 use crate::api::write::check_namespace;
-use crate::model::write;
+use crate::model::{Model, write};
 
 const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
@@ -263,8 +263,30 @@ impl Writer<'_> {
             // Annotations that are written through it are not counted.
             object["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
         }
+        if let write::Outcome::Same(_) = outcome
+            && self.loses_fields(current)
+        {
+            outcome = write::Outcome::Put(current.json());
+        }
         self.check_size(&outcome)?;
         Ok((200, self.commit(current.key.clone(), Some(current), outcome)?))
+    }
+
+    /// Returns whether a custom resource has fields in the version in which it was written that the version of this write does
+    /// not have: a write that changes nothing drops them.
+    fn loses_fields(&self, current: &Stored) -> bool {
+        let Some(stored) = self.model.objects(&self.kind).get(current.key.as_str()) else {
+            return false;
+        };
+        if !self.kind.custom || stored.kind == self.kind || Model::may_convert(&self.kind) {
+            return false;
+        }
+        let fields = |object: &Stored| {
+            let mut json = object.json();
+            remove(&mut json, "apiVersion");
+            json
+        };
+        fields(&convert::converted(current, &stored.kind)) != fields(stored)
     }
 
     /// Checks that the uid in the object is that of the stored one; empty: there is none. A patch that changes it is rejected
