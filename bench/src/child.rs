@@ -92,7 +92,8 @@ impl Child {
     /// Returns whether a thread runs or could.
     pub(crate) fn runs(&self) -> io::Result<bool> {
         for thread in std::fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
-            let text = std::fs::read_to_string(thread?.path().join("stat"))?;
+            // A thread that cannot be read has ended meanwhile.
+            let text = std::fs::read_to_string(thread?.path().join("stat")).unwrap_or_default();
             // The state follows the name, which is in parentheses.
             let state = text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
             if state == Some('R') {

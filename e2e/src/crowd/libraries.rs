@@ -135,10 +135,10 @@ mod tests {
     #[test]
     fn what_the_command_knows_is_what_was_recorded() {
         let root = repository();
-        let crowd = Crowd::read(&root).unwrap();
-        let record = Record::read(&root).unwrap();
+        let crowd = Crowd::read(root).unwrap();
+        let record = Record::read(root).unwrap();
         let written = std::fs::read_to_string(root.join(FILE)).unwrap();
-        let now = text(&root, &crowd, &record).unwrap();
+        let now = text(root, &crowd, &record).unwrap();
         assert!(
             written == now,
             "{FILE} is not of the records: cargo xtask crowd --write-libraries"
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn known_failures_exist_for_every_client() {
         let root = repository();
-        for program in Crowd::read(&root).unwrap().programs() {
+        for program in Crowd::read(root).unwrap().programs() {
             if let Some(known_as) = &program.known_as {
                 let file = root
                     .join(KNOWN_FAILURES)

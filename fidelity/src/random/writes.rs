@@ -323,7 +323,9 @@ impl Maker {
                 1 => json!({"phase": self.word()}),
                 _ => json!({"phase": self.word(), "count": self.random.u8(0..3)}),
             },
-            _ => json!({"replicas": self.random.u8(0..3)}),
+            Kind::ConfigMap | Kind::Service | Kind::Deployment | Kind::Autoscaler | Kind::Ingress => {
+                json!({"replicas": self.random.u8(0..3)})
+            }
         }
     }
 
