@@ -174,18 +174,18 @@ fn failures_have_a_message_and_an_exit_code(
 }
 
 #[test]
-fn the_readme_shows_what_kube_runtime_fails() {
+fn the_page_shows_what_kube_runtime_fails() {
     let printed = text_of(&scenarios(&["--client", "kube-runtime"]).stdout);
     let table: String = printed
         .split_inclusive('\n')
         .skip_while(|line| !line.starts_with("group "))
         .take_while(|line| !line.trim().is_empty())
         .collect();
-    let readme = std::fs::read_to_string(repository::root().join("README.md")).unwrap();
+    let page = std::fs::read_to_string(repository::root().join("docs/kube-runtime.md")).unwrap();
     assert!(!table.is_empty(), "no table in {printed}");
     assert!(
-        readme.contains(&table),
-        "this goes into README.md, and its last line into the sentence above it:\n{table}"
+        page.contains(&table),
+        "this goes into docs/kube-runtime.md, and its last line into the sentence above it:\n{table}"
     );
 }
 

@@ -27,8 +27,8 @@ body:
       options:
 ";
 
-const REST: &str = "\
-    validations:
+// No line break after the quote: `\` would take the indentation of the first line, too.
+const REST: &str = "    validations:
       required: true
   - type: input
     id: scenario
@@ -85,4 +85,34 @@ pub(crate) fn form(registry: &Registry) -> String {
     form.push_str("        - \"another one\"\n");
     form.push_str(REST);
     form
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn the_form_is_yaml_with_a_list_of_questions() {
+        let registry = Registry {
+            ecosystems: BTreeMap::new(),
+            clients: Vec::new(),
+            long: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let form = form(&registry);
+        let form: serde_json::Value = serde_saphyr::from_str(&form).unwrap();
+        let ids = form["body"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|item| item["id"].as_str());
+        let ids: Vec<&str> = ids.collect();
+        assert_eq!(
+            ids,
+            ["client", "scenario", "requirement", "reason", "why", "maintainer"]
+        );
+        assert_eq!(form["body"][1]["validations"]["required"], true);
+    }
 }
