@@ -209,7 +209,7 @@ fn every_key_of_the_language_is_in_the_corpus() {
                 map.values().for_each(|value| keys_of(value, keys));
             }
             Value::Array(list) => list.iter().for_each(|value| keys_of(value, keys)),
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
     let schema: Value =
@@ -441,7 +441,7 @@ fn portable(value: Value) -> Value {
             .collect(),
         Value::Array(list) => list.into_iter().map(portable).collect(),
         Value::String(text) => Value::String(portable_text(&text)),
-        other => other,
+        same @ (Value::Null | Value::Bool(_) | Value::Number(_)) => same,
     }
 }
 
