@@ -14,7 +14,7 @@ PATH = "/api/v1/namespaces/default/configmaps"
 CONFIG_MAPS = {"resource": "configmaps"}
 
 
-def get(server: FakeApiserver, path: str) -> dict[str, Any]:
+def get(server: FakeApiserver, path: str) -> Any:
     with urllib.request.urlopen(server.url + path, timeout=30) as answer:
         return json.load(answer)
 
@@ -23,7 +23,7 @@ def watch(server: FakeApiserver, version: str) -> Any:
     return urllib.request.urlopen(f"{server.url}{PATH}?watch=true&resourceVersion={version}", timeout=30)
 
 
-def version_of(listed: dict[str, Any]) -> str:
+def version_of(listed: Any) -> Any:
     return listed["metadata"]["resourceVersion"]
 
 
