@@ -9,7 +9,7 @@ const OF_THE_LIBRARY: &str = "gone/http-410-at-watch-start-forces-a-relist";
 const OF_THE_PROGRAM: &str = "auth/a-forbidden-list-is-surfaced-and-retried";
 
 #[test]
-fn failures_of_the_library_are_told_from_those_of_the_program() {
+fn failures_of_the_library_differ_from_those_of_the_program() {
     let mut command = program("fake-apiserver");
     command.env("NO_COLOR", "1").args(["run", "--jobs", "2"]);
     command.args([
