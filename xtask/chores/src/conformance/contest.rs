@@ -98,7 +98,6 @@ mod tests {
         let registry = Registry {
             ecosystems: BTreeMap::new(),
             clients: Vec::new(),
-            long: Vec::new(),
             left_out: Vec::new(),
         };
         let form = form(&registry);
