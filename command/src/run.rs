@@ -178,7 +178,9 @@ pub(crate) struct Run {
     /// URL|owner/repo#N|none public}. A known failure does not fail the run; an entry whose scenario passes does.
     #[arg(long, value_name = "FILE")]
     known_failures: Option<PathBuf>,
-    /// Library of the command, whose failures are known: e.g. kube-runtime@5, client-go@0.37, kopf@1 (repeatable).
+    /// Library of the command, e.g. kube-runtime@5, whose failures are known (repeatable).
+    ///
+    /// `client-go@0.37`, `controller-runtime`, `kopf@1`: a name and the beginning of a version; a wrong one lists all.
     ///
     /// A scenario that fails as programs of that library do (e2e/crowd, read by a person each) does not fail the run, and its line
     /// has the reason and where it is public. What else the command does wrong fails.
