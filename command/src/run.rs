@@ -178,7 +178,7 @@ pub(crate) struct Run {
     /// URL|owner/repo#N|none public}. A known failure does not fail the run; an entry whose scenario passes does.
     #[arg(long, value_name = "FILE")]
     known_failures: Option<PathBuf>,
-    /// Library of the command, e.g. kube-runtime@5, whose failures are known (repeatable).
+    /// Library whose known failures do not count, e.g. kube-runtime@5 (repeatable).
     ///
     /// `client-go@0.37`, `controller-runtime`, `kopf@1`: a name and the beginning of a version; a wrong one lists all.
     ///
