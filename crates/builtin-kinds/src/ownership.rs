@@ -13,6 +13,7 @@
 
 use apimachinery::Version;
 use apimachinery::kind::{ApiResource, KindRef};
+use apimachinery::object::metadata_text;
 use apimachinery::status::{Cause, Status};
 use serde_json::{Map, Value};
 
@@ -408,12 +409,11 @@ impl<'a> Ownership<'a> {
 
     /// Returns namespace, name and kind of an object as in errors.
     fn named(&self, object: &Value) -> String {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let (group, version, kind) = (&self.kind.group, &self.kind.version, &self.kind.kind);
         format!(
             "{}/{}; {group}/{version}, Kind={kind}",
-            text("namespace"),
-            text("name")
+            metadata_text(object, "namespace"),
+            metadata_text(object, "name")
         )
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use apimachinery::go_text;
 use apimachinery::kind::ApiResource;
-use apimachinery::object::Stored;
+use apimachinery::object::{Stored, metadata_text};
 use apimachinery::options::Collection;
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
@@ -242,8 +242,7 @@ impl Model {
 
 /// Checks that the request is for this service account and valid.
 fn check_request(kind: &ApiResource, account: &Stored, request: &Value) -> Result<(), Status> {
-    let sent = |field: &str| request["metadata"][field].as_str().unwrap_or_default();
-    let (name, uid) = (sent("name"), sent("uid"));
+    let (name, uid) = (metadata_text(request, "name"), metadata_text(request, "uid"));
     let invalid = |of: &str, field: &str, value: &Value, why: &str| {
         let mut found = ErrorList::default();
         found.invalid(field, value, why);

@@ -8,6 +8,7 @@
 
 use apimachinery::Version;
 use apimachinery::kind::{ApiResource, KindRef};
+use apimachinery::object::metadata_text;
 use serde_json::{Map, Value};
 
 use super::base::{Base, Binding, Known};
@@ -130,8 +131,11 @@ impl Invocation<'_> {
     /// Identity of the invocation in a write, by the names of policy, binding and parameter.
     pub fn key(&self) -> String {
         let params = self.params.as_ref().map(|params| {
-            let of = |field: &str| params["metadata"][field].as_str().unwrap_or_default();
-            format!("{}/{}", of("namespace"), of("name"))
+            format!(
+                "{}/{}",
+                metadata_text(params, "namespace"),
+                metadata_text(params, "name")
+            )
         });
         let (policy, binding) = (&self.policy.base.name, &self.binding.name);
         format!("{policy}/{binding}/{}", params.unwrap_or_default())

@@ -2,7 +2,7 @@
 //!
 //! Source: apimachinery `meta/v1/types.go` (`ManagedFieldsEntry`) and `util/managedfields/internal/{managedfields,capmanagers}.go`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::go_text;
 use serde_json::{Map, Value};
@@ -127,11 +127,13 @@ pub(super) fn cap(owners: &mut Vec<Owner>) {
     });
     let (updates, mut rest): (Vec<Owner>, Vec<Owner>) =
         std::mem::take(owners).into_iter().partition(is_update);
-    // Of each version the first one stays as it is until a second one is united with it.
+    // Of each version the first one stays as it is until a second one is united with it. A client can write many versions.
     let mut kept: Vec<Owner> = Vec::with_capacity(updates.len());
+    let mut first_of: BTreeMap<String, usize> = BTreeMap::new();
     for owner in updates {
-        let first = kept.iter_mut().find(|kept| kept.api_version == owner.api_version);
-        match first {
+        let next = kept.len();
+        let place = *first_of.entry(owner.api_version.clone()).or_insert(next);
+        match kept.get_mut(place) {
             Some(first) if count > MAX_UPDATERS => {
                 ANCIENT_CHANGES.clone_into(&mut first.manager);
                 first.subresource.clear();

@@ -72,6 +72,20 @@ impl Versions for Rows {
     }
 }
 
+/// Versions that count conversions.
+struct Counted(Rows, usize);
+
+impl Versions for Counted {
+    fn kind(&self, api_version: &str) -> Option<KindRef> {
+        self.0.kind(api_version)
+    }
+
+    fn convert(&mut self, object: &Value, from: &ApiResource, to: &ApiResource) -> Result<Value, Status> {
+        self.1 += 1;
+        self.0.convert(object, from, to)
+    }
+}
+
 fn builtin(group: &str, plural: &str) -> KindRef {
     Catalog::builtin(VERSION).find(group, plural).unwrap().clone()
 }
@@ -326,4 +340,31 @@ fn a_set_of_what_became_atomic_is_united() {
         .note_write(&live, &mut object, Some(&sent), &mut OneVersion)
         .unwrap();
     assert_eq!(entries(&object)[0].2, json!({"f:spec": {"f:whole": {}}}));
+}
+
+/// A client can write any number of managers, and an object can be large.
+#[test]
+fn conversions_are_counted_by_versions_and_not_by_managers() {
+    let conversions = |managers: usize| {
+        let mut versions = Counted(Rows::things(), 0);
+        let kind = versions.0.of("v1");
+        let entry = |nth: usize| {
+            json!({
+                "manager": format!("m{nth}"), "operation": "Apply", "apiVersion": "example.com/v1beta1",
+                "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:size": {}}},
+            })
+        };
+        let live = json!({
+            "apiVersion": "example.com/v1", "kind": "Thing", "spec": {"size": 1},
+            "metadata": {"name": "x", "uid": "u", "managedFields": (0..managers).map(entry).collect::<Vec<_>>()},
+        });
+        let mut object = live.clone();
+        object["spec"]["size"] = 2.into();
+        let ownership = Ownership::new(&kind, VERSION, "m", "", "2020-01-01T00:00:00Z".to_owned());
+        ownership
+            .note_write(&live, &mut object, None, &mut versions)
+            .unwrap();
+        versions.1
+    };
+    assert_eq!((conversions(1), conversions(50)), (3, 3));
 }

@@ -11,7 +11,7 @@
 //! Source: structured-merge-diff `merge/update.go`; apimachinery `util/managedfields/internal/versionconverter.go`.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use apimachinery::kind::{ApiResource, KindRef};
 use apimachinery::status::Status;
@@ -180,27 +180,28 @@ impl Updater<'_, '_> {
 
     /// Adapts the sets to the current schemas, and drops the owners of versions that are gone.
     fn reconcile(&mut self, live: &Value, owners: &mut Vec<Owner>) -> Result<(), Status> {
-        let mut gone = BTreeSet::new();
-        for owner in owners.iter_mut() {
-            if self.ownership.is_own_version(&owner.api_version) {
-                if let Some(fields) = values::reconciled(self.ownership.root(), &owner.fields) {
-                    owner.fields = fields;
-                }
-                continue;
-            }
-            match self.to(&own(live), &owner.api_version)? {
-                Some(live) => {
-                    let of = self.ownership.type_of(live.kind.as_ref());
-                    if let Some(fields) = values::reconciled(of, &owner.fields) {
-                        owner.fields = fields;
-                    }
-                }
-                None => drop(gone.insert(owner.api_version.clone())),
+        // A client can write any number of owners of a version, and a conversion takes as long as the object is large.
+        let mut kinds: BTreeMap<String, Option<Option<KindRef>>> = BTreeMap::new();
+        for owner in owners.iter() {
+            let api_version = owner.api_version.as_str();
+            if !kinds.contains_key(api_version) {
+                let kind = match self.ownership.is_own_version(api_version) {
+                    true => Some(None),
+                    false => self.to(&own(live), api_version)?.map(|live| live.kind),
+                };
+                kinds.insert(api_version.to_owned(), kind);
             }
         }
-        if !gone.is_empty() {
-            owners.retain(|owner| !gone.contains(&owner.api_version));
-        }
+        owners.retain_mut(|owner| {
+            let Some(kind) = kinds.get(&owner.api_version).and_then(Option::as_ref) else {
+                return false;
+            };
+            let of = self.ownership.type_of(kind.as_ref());
+            if let Some(fields) = values::reconciled(of, &owner.fields) {
+                owner.fields = fields;
+            }
+            true
+        });
         Ok(())
     }
 

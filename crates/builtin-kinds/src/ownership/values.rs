@@ -377,59 +377,36 @@ fn merge_items(list: &ListType<'_>, live: &Value, config: &Value) -> Vec<Value> 
 
 /// Removes the members of `fields` from a value. A map or list that loses all its parts is null; so is one that is atomic.
 pub(super) fn remove(of: Type<'_>, value: Value, fields: &Fields) -> Value {
-    match of.atom_for(Some(&value)) {
-        Atom { map: Some(map), .. } => match value {
-            Value::Object(entries) if !map.is_atomic => {
-                let left = entries.into_iter().filter_map(|(name, value)| {
-                    let Some(below) = fields.below_field(&name) else {
-                        return Some((name, value));
-                    };
-                    if below.is_member() {
-                        return None;
-                    }
-                    let value = remove(map.entry(&name), value, below);
-                    Some((name, value))
-                });
-                let left: Map<String, Value> = left.collect();
-                if left.is_empty() {
-                    Value::Null
-                } else {
-                    Value::Object(left)
+    match (of.atom_for(Some(&value)), value) {
+        (Atom { map: Some(map), .. }, Value::Object(entries)) if !map.is_atomic => {
+            let left = entries.into_iter().filter_map(|(name, value)| {
+                let Some(below) = fields.below_field(&name) else {
+                    return Some((name, value));
+                };
+                if below.is_member() {
+                    return None;
                 }
-            }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => Value::Null,
-        },
-        Atom { scalar: Some(_), .. } => value,
-        Atom { list: Some(list), .. } => match value {
-            Value::Array(items) if !list.is_atomic() => {
-                let left = items.into_iter().filter_map(|item| {
-                    let element = list.element(&item).ok();
-                    match element.and_then(|element| fields.below(&element)) {
-                        None => Some(item),
-                        Some(below) if below.is_member() => None,
-                        Some(below) => Some(remove(list.items, item, below)),
-                    }
-                });
-                let left: Vec<Value> = left.collect();
-                if left.is_empty() {
-                    Value::Null
-                } else {
-                    Value::Array(left)
+                let value = remove(map.entry(&name), value, below);
+                Some((name, value))
+            });
+            let left: Map<String, Value> = left.collect();
+            Some(left).filter(|left| !left.is_empty()).into()
+        }
+        (Atom { map: Some(_), .. }, _) => Value::Null,
+        (Atom { scalar: Some(_), .. }, value) => value,
+        (Atom { list: Some(list), .. }, Value::Array(items)) if !list.is_atomic() => {
+            let left = items.into_iter().filter_map(|item| {
+                let element = list.element(&item).ok();
+                match element.and_then(|element| fields.below(&element)) {
+                    None => Some(item),
+                    Some(below) if below.is_member() => None,
+                    Some(below) => Some(remove(list.items, item, below)),
                 }
-            }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => Value::Null,
-        },
-        Atom { .. } => Value::Null,
+            });
+            let left: Vec<Value> = left.collect();
+            Some(left).filter(|left| !left.is_empty()).into()
+        }
+        (Atom { .. }, _) => Value::Null,
     }
 }
 
