@@ -26,7 +26,7 @@ use self::report::Report;
 use self::select::Selected;
 use crate::stop::Stop;
 use crate::words::span;
-use crate::{Failure, private, stage};
+use crate::{Failure, known_failures, private, stage};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -180,13 +180,7 @@ fn edition_of(name: &str) -> Result<&'static Edition, String> {
 ///
 /// As the exit codes document.
 pub(crate) fn run(arguments: Conformance) -> Result<(), Failure> {
-    let baseline = match &arguments.known_failures {
-        Some(path) if !path.is_file() => {
-            return Err(Failure::Usage(format!("{} is not a file", path.display())));
-        }
-        Some(path) => Baseline::read(path).map_err(|error| Failure::Usage(error.to_string()))?,
-        None => Baseline::default(),
-    };
+    let baseline = known_failures::read(arguments.known_failures.as_deref())?;
     if let Some(folder) = &arguments.evidence
         && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
     {

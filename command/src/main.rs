@@ -14,6 +14,8 @@ mod diff;
 mod doctor;
 mod envtest;
 mod judging;
+mod junit;
+mod known_failures;
 mod kubeconfig;
 mod man;
 mod objects;

@@ -4,6 +4,8 @@ mod aim;
 mod child;
 mod choice;
 mod known;
+mod lives;
+mod options;
 mod report;
 mod restart;
 mod retarget;
@@ -14,15 +16,10 @@ mod weigh;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use conformance::adapter::standing::Shard;
 use conformance::adapter::timeouts::{self, TimeoutCheck, Timeouts, hang_end, last_activity};
-use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::net::Edge;
 use fake_apiserver::record::line::{line, run_end};
 use fake_apiserver::record::{Record, RunEnd, What};
@@ -31,210 +28,34 @@ use fake_apiserver::server::{Limits, Server};
 use futures::{StreamExt as _, stream};
 use judge::effect::Effects;
 use judge::verdict::Verdict;
-use judge::wire::{
-    Loops, Needs, SETTINGS, grants, is_set, is_shown_by_requests, needed_settings, needs, takes,
-};
+use judge::wire::{Loops, Needs, grants, is_set, is_shown_by_requests, needed_settings, needs, takes};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use self::aim::Aim;
 use self::child::{Child, Launch};
 use self::choice::Loaded;
-use self::known::{Excuse, Known, Library};
-use self::restart::{Backoff, Restart, RestartPolicy};
+use self::known::{Excuse, Known};
+use self::lives::{CLOSING, Left, lives};
+pub(crate) use self::options::Run;
+use self::options::{ALL, Format, Profile};
+use self::restart::{Restart, RestartPolicy};
 use self::retarget::Retarget;
 use self::weigh::{certain, cut_words, judged, proofs, proven, weighed};
 use crate::built_in;
 use crate::judging::{Commentator, Judge};
 use crate::stage::{self, Running, Stage};
 use crate::stop::{INTERRUPTED, Stop};
-use crate::words::span;
 use crate::{Failure, output, private};
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0   every scenario that was judged passed
-  1   a scenario failed
-  2   invalid command line or scenario file (the other files are run)
-  3   the command cannot be started, or ended before its first request
-  4   nothing was judged
-  5   a known failure of --known-failures passes, or its scenario does not exist: remove the entry
-  70  system error, or a bug in the server
-  130 interrupted by SIGINT, SIGTERM or SIGHUP";
 
 /// Exit code of a run with entries of known failures that are no failures.
 const STALE: u8 = 5;
-
-/// Maximum time for the server to see the connections of an exited command closed.
-const CLOSING: Duration = Duration::from_secs(2);
-
-/// Maximum time until the first connection of an exited command is accepted.
-const ARRIVING: Duration = Duration::from_millis(250);
-
-/// How long a command that works may do nothing: longer than any delay between requests that RETRY-03 allows, which is a minute.
-const HANG_AFTER: &str = "75s";
 
 /// Maximum requests kept of the first scenario, for the settings that they show.
 const REQUESTS_KEPT: usize = 100;
 
 /// Time after the end in which something can still be proven: the longest timeout of the judge.
 const AFTERWARDS: Duration = Duration::from_secs(5);
-
-/// Run scenarios against a command and judge its requests.
-///
-/// The command is a controller, operator or informer in any language. Each scenario starts one server and one process of
-/// the command, with KUBECONFIG set (also FAKE_APISERVER_SCENARIO, FAKE_APISERVER_CLIENT and FAKE_APISERVER_TARGET as
-/// JSON, FAKE_APISERVER_CONTROL and FAKE_APISERVER_CONTROL_TOKEN). The command must list and watch the target of the
-/// scenario, by default ConfigMaps in namespace default, until it receives SIGTERM. Only requests are judged; judging the
-/// client's cache requires an adapter.
-///
-/// Example: fake-apiserver run gone/ -- ./my-controller
-#[derive(Debug, Args)]
-#[command(
-    after_help = EXIT_CODES
-)]
-pub(crate) struct Run {
-    /// Scenario files, folders, or ids, e.g. gone/ [default: all built-in ones].
-    ///
-    /// A name that is no file or folder is the id of a built-in scenario, or the beginning of several.
-    #[arg(value_name = "SCENARIO|DIR|ID")]
-    scenarios: Vec<PathBuf>,
-    /// Command to test, with its arguments.
-    #[arg(last = true, required_unless_present = "list", value_name = "COMMAND")]
-    command: Vec<String>,
-    /// Seed for all randomness.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// Time limit per scenario, in addition to the time that its steps take.
-    ///
-    /// A scenario that reaches the limit is not judged. In folders, scenarios whose steps take more than a third of it, or
-    /// that grant the client more than four times as much, are skipped (see --profile).
-    #[arg(long, value_name = "DURATION", default_value = "90s", value_parser = span)]
-    timeout: Duration,
-    /// Time without a request after which a step that waits for one is a failure.
-    ///
-    /// In addition to the time that the steps take or grant (`within`). A command that sends requests is not accused of what is
-    /// missing: the scenario goes on up to --timeout, and is not judged.
-    #[arg(long, value_name = "DURATION", default_value = HANG_AFTER, value_parser = span)]
-    hang_after: Duration,
-    /// Time between SIGTERM and SIGKILL.
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = span)]
-    grace: Duration,
-    /// When to start a command again that exited by itself.
-    ///
-    /// A command that exits with an error after it sent requests is started again as by a kubelet: at once, then after 10 s,
-    /// 20 s, 40 s, up to 5 min. The scenario goes on, and a LIST of the new process counts as a relist. An exit without error
-    /// is an end. With `never` an exit with an error is a failure too.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = RestartPolicy::OnFailure)]
-    restart: RestartPolicy,
-    /// Number of scenarios to run in parallel.
-    ///
-    /// Each has its own server and process: use more than one only if the processes do not conflict, e.g. on a port.
-    #[arg(long, short, value_name = "N", default_value = "1")]
-    jobs: NonZeroUsize,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// Also run scenarios that need specific client settings.
-    ///
-    /// Without a value: all of them. With a list: those that need no other setting, e.g.
-    /// --assume-configured=page_size,labels. FAKE_APISERVER_CLIENT has the settings of the scenario as JSON. Not needed for
-    /// settings that the command's own requests show: timeout, page_size, labels, fields, bookmarks, list_semantic.
-    #[arg(
-        long,
-        value_name = "SETTING,…",
-        num_args = 0..=1,
-        require_equals = true,
-        value_delimiter = ',',
-        default_missing_value = ALL,
-        value_parser = setting
-    )]
-    assume_configured: Vec<String>,
-    /// Run scenarios on this resource instead, e.g. deployments.apps.
-    ///
-    /// The same writes and faults, on valid objects of that kind. A scenario that depends on its own kind is not judged.
-    #[arg(long, value_parser = retarget::resource)]
-    resource: Option<KindRef>,
-    /// Run scenarios in this namespace instead.
-    #[arg(long)]
-    namespace: Option<String>,
-    #[arg(
-        long,
-        value_name = "VERSION",
-        help = format!("Override the Kubernetes minor version: {}", Version::names())
-    )]
-    kubernetes_version: Option<Version>,
-    /// Run only scenarios with this tag (repeatable), e.g. minor.
-    ///
-    /// `minor`: what a client meets in a new Kubernetes minor.
-    #[arg(long, value_name = "TAG")]
-    tag: Vec<String>,
-    /// Which scenarios of folders to run.
-    #[arg(long, value_enum, default_value_t = Profile::Quick)]
-    profile: Profile,
-    /// File of known failures, each with its reason and issue.
-    ///
-    /// As that of `conformance`: {scenario: ID, outcome: mismatch|stuck|crash, breaks: [REQUIREMENT], reason: TEXT, issue:
-    /// URL|owner/repo#N|none public}. A known failure does not fail the run; an entry whose scenario passes does.
-    #[arg(long, value_name = "FILE")]
-    known_failures: Option<PathBuf>,
-    /// Library whose known failures do not count, e.g. kube-runtime@5 (repeatable).
-    ///
-    /// `client-go@0.37`, `controller-runtime`, `kopf@1`: a name and the beginning of a version; a wrong one lists all.
-    ///
-    /// A scenario that fails as programs of that library do (e2e/crowd, read by a person each) does not fail the run, and its line
-    /// has the reason and where it is public. What else the command does wrong fails.
-    #[arg(long, value_name = "NAME@VERSION", value_parser = Library::parse)]
-    library: Vec<Library>,
-    /// Run one part of the scenarios only, e.g. 1/4 for the first of four.
-    ///
-    /// The part of a scenario depends on its id alone, so that it stays when scenarios are added.
-    #[arg(long, value_name = "PART/OF", value_parser = Shard::parse)]
-    shard: Option<Shard>,
-    /// Print the scenarios that would be played, with their titles, and start nothing.
-    #[arg(long)]
-    list: bool,
-    /// Also write the results to this file as JUnit XML.
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
-    /// Serve HTTPS.
-    #[arg(long)]
-    tls: bool,
-    /// Log requests, responses and the command's output on standard error.
-    #[arg(long)]
-    trace: bool,
-}
-
-/// Format of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Text, with the reasons of every failure.
-    Text,
-    /// One JSON object per scenario, and a footer with counts.
-    Json,
-    /// JUnit XML, for continuous integration.
-    Junit,
-}
-
-/// Value for all settings.
-const ALL: &str = "all";
-
-fn setting(text: &str) -> Result<String, String> {
-    if text == ALL || SETTINGS.contains(&text) {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("expected all, or one of {}", SETTINGS.join(", ")))
-    }
-}
-
-/// Selection of scenarios in folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Profile {
-    /// Skip scenarios that take minutes.
-    Quick,
-    /// Include scenarios that take minutes: backoff, silence, idle watches.
-    Full,
-}
 
 /// Result for one scenario, played or not.
 #[derive(Debug)]
@@ -360,9 +181,11 @@ fn list(run: &Run, scenarios: Vec<Loaded>, has_mistakes: bool) -> Result<(), Fai
     let mut text = String::new();
     for Loaded { scenario, named } in scenarios {
         let unset = unset(run, &scenario);
-        let can_show = unset.iter().all(|key| is_shown_by_requests(key));
-        let to_show = if can_show { unset.len() } else { 0 };
-        if left_out(run, &scenario, named, unset.len() - to_show).is_none() {
+        let missing = match can_show(&scenario, &unset, &[]) {
+            true => 0,
+            false => unset.len(),
+        };
+        if left_out(run, &scenario, named, missing).is_none() {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{}   {}", scenario.id, scenario.title);
         }
@@ -445,15 +268,9 @@ async fn play_or_skip(
         Err(why) => Some(Skipped::NotJudged(format!("it cannot be moved: {why}"))),
     };
     let unset = unset(run, &scenario);
-    // Whether the command has them is decided by its requests: those of an earlier scenario, then those of this one.
-    let to_show = if unset.iter().all(|key| is_shown_by_requests(key))
-        && unset
-            .iter()
-            .all(|key| is_set(&scenario, key, &sent.borrow()) != Some(false))
-    {
-        unset.clone()
-    } else {
-        Vec::new()
+    let to_show = match can_show(&scenario, &unset, &sent.borrow()) {
+        true => unset.clone(),
+        false => Vec::new(),
     };
     let needed = left_out(run, &scenario, named, unset.len() - to_show.len());
     let skipped = match (needed, scenario::warnings(&scenario).first()) {
@@ -508,6 +325,14 @@ fn unset(run: &Run, scenario: &Scenario) -> Vec<&'static str> {
     };
     let settings = needed_settings(scenario).into_iter();
     settings.filter(|key| !assumed(key)).collect()
+}
+
+/// Whether requests can show that the command has these settings: those of an earlier scenario, `sent`, do not show that it has
+/// not; then those of this one decide.
+fn can_show(scenario: &Scenario, unset: &[&'static str], sent: &[Record]) -> bool {
+    unset
+        .iter()
+        .all(|key| is_shown_by_requests(key) && is_set(scenario, key, sent) != Some(false))
 }
 
 /// Plays a scenario. `to_show`: settings without which it proves nothing; the command's requests must have them. `sent`: requests of
@@ -686,68 +511,6 @@ async fn play_one(
             Vec::new()
         },
     })
-}
-
-/// Why a command is not running any more.
-enum Left {
-    /// It exited, and is not started again.
-    Gone,
-    /// It exited before its first request, with a description.
-    NotStarted(String),
-    /// It exited with an error, and the delay of its next restart exceeds the time limit.
-    KeepsFailing(String),
-}
-
-/// Completes when the command exited and is not started again. `limit`: time limit of the scenario.
-async fn lives(
-    child: &mut Child,
-    launch: &Launch,
-    edge: &Edge,
-    policy: RestartPolicy,
-    limit: Duration,
-) -> Result<Left, Failure> {
-    let (mut backoff, mut restarts, mut started) = (Backoff::default(), 0, edge.elapsed());
-    loop {
-        let ended = child.exited().await;
-        let ran = edge.elapsed().saturating_sub(started);
-        let (code, signal) = ended.code_and_signal();
-        edge.client_exited(code, signal);
-        // Its last requests are read before its connections are seen to be closed.
-        let _closed = timeout(CLOSING, edge.deserted()).await;
-        let after = format!("the command {} after {:.2} s", ended.words(), ran.as_secs_f64());
-        if restarts == 0 && !arrives(edge).await {
-            return Ok(Left::NotStarted(format!("{after}, before any request")));
-        }
-        if policy == RestartPolicy::Never || !ended.is_failure() {
-            return Ok(Left::Gone);
-        }
-        let delay = backoff.next(ran);
-        if edge.elapsed() + delay >= limit {
-            return Ok(Left::KeepsFailing(format!(
-                "{after} and was restarted {restarts}×; its next restart, {} s later, would exceed --timeout",
-                delay.as_secs()
-            )));
-        }
-        let _passed = timeout(delay, std::future::pending::<()>()).await;
-        child.restart(launch)?;
-        (restarts, started) = (restarts + 1, edge.elapsed());
-        edge.client_restarted(restarts);
-    }
-}
-
-/// Returns whether the command reached the server. A connection that it opened last may not be accepted yet.
-async fn arrives(edge: &Edge) -> bool {
-    let has_arrived = || edge.read_records(0, restart::has_arrived);
-    let arrival = async {
-        loop {
-            let stirred = edge.stirred();
-            if has_arrived() {
-                return;
-            }
-            stirred.await;
-        }
-    };
-    timeout(ARRIVING, arrival).await.is_ok()
 }
 
 /// Returns the scenario as it is played. A client that streams its first list would reach no step that waits for a LIST; if

@@ -1,14 +1,12 @@
 //! Results as JUnit XML, for continuous integration.
 
-use std::io;
-
 use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
 use conformance::adapter::tested::Tested;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
-use crate::Failure;
+use crate::{Failure, junit};
 
 /// Returns the report: one suite, with a test case for each test and for each stale entry.
 pub(super) fn xml(tests: &[Tested], hello: &Hello, stale: &[String]) -> Result<String, Failure> {
@@ -28,18 +26,7 @@ pub(super) fn xml(tests: &[Tested], hello: &Hello, stale: &[String]) -> Result<S
         }
         suite.add_test_case(case);
     }
-    for entry in stale {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-        status
-            .set_type(Standing::Stale.word())
-            .set_message(entry.as_str());
-        suite.add_test_case(TestCase::new(entry.as_str(), status));
-    }
-    let mut report = quick_junit::Report::new(client);
-    report.add_test_suite(suite);
-    report
-        .to_string()
-        .map_err(|error| Failure::System("no JUnit report".to_owned(), io::Error::other(error)))
+    junit::xml(suite, stale)
 }
 
 fn status(test: &Tested) -> TestCaseStatus {

@@ -12,7 +12,7 @@ use fake_apiserver::scenario::nearest;
 use judge::verdict::{Contradiction, Verdict};
 use serde::Deserialize;
 
-use crate::Failure;
+use crate::{Failure, known_failures};
 
 /// What is known of libraries; `cargo xtask crowd --write-libraries` writes it.
 const LIBRARIES: &str = include_str!("../../libraries.yaml");
@@ -55,7 +55,9 @@ pub(crate) struct Excuse {
 /// Known failures of a run.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    file: Option<(PathBuf, Baseline)>,
+    /// Path of the file in messages.
+    path: PathBuf,
+    listed: Baseline,
     libraries: Vec<Library>,
 }
 
@@ -141,18 +143,9 @@ impl Known {
     ///
     /// The file does not exist or has mistakes.
     pub(super) fn read(file: Option<&Path>, libraries: &[Library]) -> Result<Self, Failure> {
-        let file = match file {
-            Some(path) if !path.is_file() => {
-                return Err(Failure::Usage(format!("{} is not a file", path.display())));
-            }
-            Some(path) => {
-                let baseline = Baseline::read(path).map_err(|error| Failure::Usage(error.to_string()))?;
-                Some((path.to_owned(), baseline))
-            }
-            None => None,
-        };
         Ok(Self {
-            file,
+            path: file.map(Path::to_owned).unwrap_or_default(),
+            listed: known_failures::read(file)?,
             libraries: libraries.to_vec(),
         })
     }
@@ -168,8 +161,7 @@ impl Known {
 
     /// A line of a file stands for one outcome, which breaks the listed requirements and no others.
     fn by_file(&self, scenario: &str, verdict: &Verdict) -> Option<Excuse> {
-        let (path, baseline) = self.file.as_ref()?;
-        let known = baseline.of(scenario)?;
+        let known = self.listed.of(scenario)?;
         let broken: BTreeSet<String> = verdict
             .contradictions
             .iter()
@@ -178,7 +170,7 @@ impl Known {
         let is_it = known.outcome.judgement() == verdict.outcome
             && known.breaks.as_ref().is_none_or(|breaks| *breaks == broken);
         is_it.then(|| Excuse {
-            by: format!("{}:{}", path.display(), known.line),
+            by: format!("{}:{}", self.path.display(), known.line),
             reason: known.reason.clone(),
             issue: Some(known.issue.clone()).filter(|issue| issue != "none public"),
         })
@@ -222,19 +214,17 @@ impl Known {
         exists: impl Fn(&str) -> bool,
         passed: impl Fn(&str) -> bool,
     ) -> (Vec<String>, Vec<String>) {
-        let mut mistakes = Vec::new();
-        if let Some((path, baseline)) = &self.file {
-            mistakes = baseline.orphans(path, exists);
-            let happened = baseline.entries.iter().filter(|known| passed(&known.scenario));
-            mistakes.extend(happened.map(|known| {
-                format!(
-                    "{}:{}: {} passes: remove the entry",
-                    path.display(),
-                    known.line,
-                    known.scenario
-                )
-            }));
-        }
+        let path = &self.path;
+        let mut mistakes = self.listed.orphans(path, exists);
+        let passing = self.listed.entries.iter().filter(|known| passed(&known.scenario));
+        mistakes.extend(passing.map(|known| {
+            format!(
+                "{}:{}: {} passes: remove the entry",
+                path.display(),
+                known.line,
+                known.scenario
+            )
+        }));
         let mut unseen = Vec::new();
         for library in &self.libraries {
             let scenarios = library.failures.keys().filter(|scenario| passed(scenario));
@@ -286,7 +276,8 @@ mod tests {
             issue: None,
         };
         Known {
-            file: None,
+            path: PathBuf::new(),
+            listed: Baseline::default(),
             libraries: vec![Library {
                 name: "library".to_owned(),
                 version: "5.0.0".to_owned(),

@@ -18,7 +18,7 @@ use super::{ALL, Excuse, Format, Played, Run, Skipped};
 use crate::check::listed;
 use crate::stop::Stop;
 use crate::words::quoted;
-use crate::{Failure, output};
+use crate::{Failure, junit, output};
 
 /// Maximum contradictions explained per scenario; others are counted.
 const SHOWN: usize = 3;
@@ -466,8 +466,7 @@ pub(super) fn junit(ended: &Ended<'_>, run: &Run) -> Result<String, Failure> {
         stale,
         ..
     } = *ended;
-    let command = run.command.join(" ");
-    let mut suite = TestSuite::new(command.as_str());
+    let mut suite = TestSuite::new(run.command.join(" "));
     for one in played {
         let (group, name) = one.scenario.id.rsplit_once('/').unwrap_or(("", &one.scenario.id));
         let status = match &one.result {
@@ -515,14 +514,5 @@ pub(super) fn junit(ended: &Ended<'_>, run: &Run) -> Result<String, Failure> {
             .set_description(errors.to_string());
         suite.add_test_case(TestCase::new(errors.path().display().to_string(), status));
     }
-    for entry in stale {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-        status.set_type("stale").set_message(entry.as_str());
-        suite.add_test_case(TestCase::new(entry.as_str(), status));
-    }
-    let mut report = quick_junit::Report::new(command);
-    report.add_test_suite(suite);
-    report
-        .to_string()
-        .map_err(|error| Failure::System("no JUnit report".to_owned(), io::Error::other(error)))
+    junit::xml(suite, stale)
 }
