@@ -3,14 +3,15 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 
 use rstest::rstest;
 use serde_json::Value;
+use tests::exchange::exchange;
 use tests::programs::{self, program};
 use tests::repository;
 
@@ -61,15 +62,11 @@ impl Serving {
     }
 
     fn get(&self, path: &str, header: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\n{header}Connection: close\r\n\r\n",
             self.address
         );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        exchange(&self.address, &request)
     }
 
     fn signal(&mut self, signal: &str) -> ExitStatus {

@@ -6,8 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -23,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tests::programs::{self, program};
 use tests::reference::Reference;
-use tests::{parallel, repository};
+use tests::{exchange, parallel, repository};
 
 /// Files, and the start of the differences in them that are intended, with the reason.
 const WITHDRAWN: [(&str, &str, &str); 0] = [];
@@ -401,15 +400,12 @@ fn control(requests: &[Value]) -> (Vec<Value>, Value) {
 
 /// Sends a request on its own connection; returns status and body.
 fn exchange(address: &str, method: &str, path: &str, body: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
     // HTTP/1.0: the end of the connection is the end of the body.
     let request = format!(
         "{method} {path} HTTP/1.0\r\nHost: localhost\r\nUser-Agent: corpus\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let answer = exchange::exchange(address, &request);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     (status, body.to_owned())

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use tests::exchange::exchange;
 use tests::programs::program;
 
 /// A running `fake-apiserver serve`, stopped at the end of the test.
@@ -474,14 +475,6 @@ fn connections_without_the_token_do_not_keep_others_out() {
     };
     assert!(is_open(&idle[299]), "the newest ones stay");
     assert!(!is_open(&idle[0]), "the oldest ones leave");
-}
-
-fn exchange(address: &str, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 fn text(bytes: &[u8]) -> String {
