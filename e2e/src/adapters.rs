@@ -4,7 +4,7 @@
 mod build;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -66,6 +66,12 @@ pub struct LeftOut {
     pub clients: Vec<String>,
     /// Reason, in one sentence.
     pub reason: String,
+}
+
+/// Returns the file of what a client is known to fail.
+pub fn known_failures(root: &Path, client: &str) -> PathBuf {
+    root.join("adapters/known-failures")
+        .join(format!("{client}.yaml"))
 }
 
 /// Path of the list of reproduced bugs in the repository.

@@ -4,6 +4,7 @@
 pub mod libraries;
 pub mod plan;
 pub mod record;
+pub mod results;
 pub mod writer;
 
 use std::collections::BTreeMap;

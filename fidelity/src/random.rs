@@ -20,6 +20,7 @@ use crate::transport::{Call, Transport};
 use crate::{fixture, side_by_side, transcript};
 
 mod generate;
+mod objects;
 mod shrink;
 mod writes;
 
@@ -146,11 +147,11 @@ async fn prepare<T: Transport>(server: &mut T, subject: Subject) -> Result<(), E
         return Ok(());
     }
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let body = writes::definition().to_string().into_bytes();
+    let body = objects::definition().to_string().into_bytes();
     let answer = server.send(&Call::new("POST", definitions, Some(body))).await?;
     if !matches!(answer.head.status, 201 | 409) {
         let body = String::from_utf8_lossy(&answer.body).into_owned();
-        return Err(Error::server(format!("POST {}: {body}", writes::DEFINITION)));
+        return Err(Error::server(format!("POST {}: {body}", objects::DEFINITION)));
     }
     for version in ["v1", "v1beta1"] {
         let path = format!("/apis/apply.example.com/{version}/things");

@@ -9,12 +9,10 @@ use conformance::baseline::Baseline;
 
 use super::record::{Record, SERVE, folded};
 use super::{Crowd, Program};
+use crate::adapters::known_failures;
 
 /// The file, from the root.
 pub const FILE: &str = "command/libraries.yaml";
-
-/// Folder of the adapters' known failures, from the root.
-const KNOWN_FAILURES: &str = "adapters/known-failures";
 
 /// First lines of the file.
 const HEADER: &str = "\
@@ -107,8 +105,7 @@ fn issues(root: &Path, programs: &[&Program]) -> Result<BTreeMap<String, String>
         .collect();
     let mut issues = BTreeMap::new();
     for client in clients {
-        let path = root.join(KNOWN_FAILURES).join(format!("{client}.yaml"));
-        let baseline = Baseline::read(&path).map_err(|error| error.to_string())?;
+        let baseline = Baseline::read(&known_failures(root, client)).map_err(|error| error.to_string())?;
         let public = baseline
             .entries
             .into_iter()
@@ -150,9 +147,7 @@ mod tests {
         let root = repository();
         for program in Crowd::read(root).unwrap().programs() {
             if let Some(known_as) = &program.known_as {
-                let file = root
-                    .join(KNOWN_FAILURES)
-                    .join(format!("{}.yaml", known_as.client));
+                let file = known_failures(root, &known_as.client);
                 assert!(
                     file.is_file(),
                     "{}: {} is no client",

@@ -1,5 +1,5 @@
 //! `e2e/crowd/record.yaml`: accusations that a person upheld against the text of a requirement, and the comparison of a run
-//! with them. `results.yaml` beside it has the counts of the last full run. It must not run anything.
+//! with them. It must not run anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,13 +8,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_saphyr::Spanned;
 
+use super::results::Counts;
 use super::{FOLDER, parsed};
 
 /// Name of the file in the folder.
 pub const FILE: &str = "record.yaml";
-
-/// Name of the file with the counts.
-pub const RESULTS: &str = "results.yaml";
 
 /// Scenario of accusations by `fake-apiserver serve`.
 pub const SERVE: &str = "serve";
@@ -27,12 +25,6 @@ const HEADER: &str = "\
 # Accusations of the programs in this folder that a person upheld: each is true against the text of a requirement
 # (requirements/catalogue.yaml). README.md has the keys. `cargo xtask crowd --write` adds accusations with an empty
 # `upheld`, and keeps no comments.
-";
-
-/// First lines of the results.
-const RESULTS_HEADER: &str = "\
-# Scenarios by outcome in the last full run of each program, and its lists and watches in two minutes of `serve`. Written by
-# `cargo xtask crowd --write`.
 ";
 
 /// The record: what is known of each program.
@@ -107,22 +99,6 @@ pub struct Seen {
     pub whole_plan: bool,
     /// All accusations.
     pub accusations: Vec<Accusation>,
-}
-
-/// Numbers of scenarios of a run, by outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Counts {
-    /// Judged without accusation.
-    pub passed: usize,
-    /// Accused.
-    pub accused: usize,
-    /// Played without a verdict.
-    pub not_judged: usize,
-    /// Not played.
-    pub not_played: usize,
-    /// Lists and watches in `serve`.
-    pub reads: u64,
 }
 
 /// A difference between a run and the record.
@@ -447,72 +423,10 @@ pub(super) fn folded(text: &str, indent: usize) -> String {
     folded
 }
 
-/// Counts of the last full run of each program.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Results(BTreeMap<String, Counts>);
-
-impl Results {
-    /// Reads the counts; none if there is no file.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read or has mistakes.
-    pub fn read(root: &Path) -> Result<Self, String> {
-        let file = root.join(FOLDER).join(RESULTS);
-        if !file.exists() {
-            return Ok(Self::default());
-        }
-        let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-        parsed(&format!("{FOLDER}/{RESULTS}"), &text)
-    }
-
-    /// Replaces the counts of a program.
-    pub fn set(&mut self, program: &str, counts: Counts) {
-        self.0.insert(program.to_owned(), counts);
-    }
-
-    /// Removes the counts of programs that no longer exist.
-    pub fn retain(&mut self, programs: &[&str]) {
-        self.0.retain(|program, _| programs.contains(&program.as_str()));
-    }
-
-    /// Writes the counts.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be written.
-    pub fn write(&self, root: &Path) -> Result<(), String> {
-        let file = root.join(FOLDER).join(RESULTS);
-        std::fs::write(&file, self.to_text()).map_err(|error| format!("{}: {error}", file.display()))
-    }
-
-    fn to_text(&self) -> String {
-        let mut text = RESULTS_HEADER.to_owned();
-        if self.0.is_empty() {
-            text.push_str("{}\n");
-        }
-        for (program, counts) in &self.0 {
-            let Counts {
-                passed,
-                accused,
-                not_judged,
-                not_played,
-                reads,
-            } = counts;
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                text,
-                "{program}: {{passed: {passed}, accused: {accused}, not_judged: {not_judged}, not_played: {not_played}, \
-                 reads: {reads}}}"
-            );
-        }
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crowd::results::Results;
 
     const RECORD: &str = "\
 informer:
@@ -748,6 +662,6 @@ informer:
         assert_eq!(record.mistakes(&programs, &scenarios), Vec::<String>::new());
         assert_eq!(record.undecided(), Vec::<String>::new());
         let results = Results::read(root).unwrap_or_else(|why| panic!("{why}"));
-        assert!(results.0.keys().all(|name| programs.contains(&name.as_str())));
+        assert!(results.programs().all(|name| programs.contains(&name)));
     }
 }

@@ -3,9 +3,10 @@
 
 use fake_apiserver::scenario::Version;
 use fastrand::Rng;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::generate::Program;
+use super::objects::{Kind, Vocabulary};
 use super::{Between, Subject};
 
 const APPLY: &str = "application/apply-patch+yaml";
@@ -13,96 +14,21 @@ const MERGE: &str = "application/merge-patch+json";
 const JSON: &str = "application/json-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
-/// Definition of the custom resource.
-pub(super) const DEFINITION: &str = "things.apply.example.com";
-
-/// Objects of the programs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Thing,
-    ConfigMap,
-    Service,
-    Deployment,
-    Autoscaler,
-    Ingress,
-}
-
 struct Maker {
-    random: Rng,
+    words: Vocabulary,
     namespace: String,
-}
-
-/// Returns the definition with its two versions.
-pub(super) fn definition() -> Value {
-    let text = json!({"type": "string"});
-    let number = json!({"type": "integer"});
-    let ports = json!({
-        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "proto"],
-        "items": {"type": "object", "required": ["port"], "properties": {
-            "port": number, "proto": {"type": "string", "default": "TCP"}, "name": text,
-            "in": {"type": "object", "properties": {"x": number, "y": text}},
-        }},
-    });
-    let spec = json!({
-        "size": {"type": "integer", "default": 1},
-        "word": text,
-        "nest": {"type": "object", "properties": {
-            "a": {"type": "string", "default": "dflt"}, "b": text,
-            "deep": {"type": "object", "properties": {"x": number, "y": text}},
-        }},
-        "m": {"type": "object", "additionalProperties": text},
-        "mm": {"type": "object", "additionalProperties": {"type": "object", "properties": {
-            "v": text, "w": {"type": "integer", "default": 7},
-        }}},
-        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-        "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
-            "known": text,
-            "list": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
-                "items": {"type": "object", "required": ["name"], "properties": {"name": text, "value": text}}},
-        }},
-        "ports": ports,
-        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": text},
-        "numbers": {"type": "array", "x-kubernetes-list-type": "set", "items": number},
-        "plain": {"type": "array", "items": text},
-        "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": text, "b": text}},
-        "either": {"x-kubernetes-int-or-string": true},
-        "any": {"x-kubernetes-preserve-unknown-fields": true},
-        "nothing": {"type": "string", "nullable": true},
-        "empty": {"type": "object"},
-    });
-    let mut of_v1 = spec.clone();
-    of_v1["newer"] = text.clone();
-    let schema = |spec: Value| {
-        json!({"openAPIV3Schema": {"type": "object", "properties": {
-            "spec": {"type": "object", "properties": spec},
-            "status": {"type": "object", "properties": {"phase": {"type": "string"}, "count": {"type": "integer"}}},
-        }}})
-    };
-    let version = |name: &str, is_stored: bool, spec: Value| {
-        json!({
-            "name": name, "served": true, "storage": is_stored, "schema": schema(spec),
-            "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.count"}},
-        })
-    };
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": DEFINITION},
-        "spec": {
-            "group": "apply.example.com", "scope": "Namespaced",
-            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-            "versions": [version("v1", true, of_v1), version("v1beta1", false, spec)],
-        },
-    })
 }
 
 /// Returns the program of a seed.
 pub(super) fn program(seed: u64, version: Version) -> Program {
     let namespace = format!("w{seed}v{}", version as u8);
     let mut maker = Maker {
-        random: Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xA991),
+        words: Vocabulary {
+            random: Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xA991),
+        },
         namespace: namespace.clone(),
     };
-    let kind = match maker.random.u8(0..20) {
+    let kind = match maker.words.random.u8(0..20) {
         0..9 => Kind::Thing,
         9..11 => Kind::ConfigMap,
         11..14 => Kind::Service,
@@ -111,7 +37,7 @@ pub(super) fn program(seed: u64, version: Version) -> Program {
         _ => Kind::Ingress,
     };
     let mut steps = Vec::new();
-    for nth in 0..maker.random.usize(3..9) {
+    for nth in 0..maker.words.random.usize(3..9) {
         let request = maker.write(kind, nth);
         steps.push(json!({"request": request}));
     }
@@ -124,56 +50,21 @@ pub(super) fn program(seed: u64, version: Version) -> Program {
     }
 }
 
-impl Kind {
-    fn versions(self) -> &'static [&'static str] {
-        match self {
-            Self::Thing => &[
-                "apply.example.com/v1",
-                "apply.example.com/v1",
-                "apply.example.com/v1beta1",
-            ],
-            Self::ConfigMap | Self::Service => &["v1"],
-            Self::Deployment => &["apps/v1"],
-            Self::Autoscaler => &["autoscaling/v2", "autoscaling/v1"],
-            Self::Ingress => &["networking.k8s.io/v1"],
-        }
-    }
-
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Thing => ("Thing", "things"),
-            Self::ConfigMap => ("ConfigMap", "configmaps"),
-            Self::Service => ("Service", "services"),
-            Self::Deployment => ("Deployment", "deployments"),
-            Self::Autoscaler => ("HorizontalPodAutoscaler", "horizontalpodautoscalers"),
-            Self::Ingress => ("Ingress", "ingresses"),
-        }
-    }
-}
-
 impl Maker {
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.random.usize(0..of.len())]
-    }
-
-    fn chance(&mut self, percent: u8) -> bool {
-        self.random.u8(0..100) < percent
-    }
-
     fn write(&mut self, kind: Kind, nth: usize) -> Value {
         let first = nth == 0;
-        let api_version = self.one(kind.versions());
+        let api_version = self.words.one(kind.versions());
         let (name, plural) = kind.names();
         let root = if api_version.contains('/') { "apis" } else { "api" };
         let collection = format!("/{root}/{api_version}/namespaces/{}/{plural}", self.namespace);
-        let manager = self.one(&["m1", "m1", "m2", "m3", "kubectl"]);
+        let manager = self.words.one(&["m1", "m1", "m2", "m3", "kubectl"]);
         let has_status = matches!(kind, Kind::Thing | Kind::Deployment);
-        let mut object = self.object(kind, api_version);
+        let mut object = self.words.object(kind, api_version);
         object["apiVersion"] = api_version.into();
         object["kind"] = name.into();
         object["metadata"]["name"] = "x".into();
-        if first && self.chance(30) {
-            if self.chance(15) {
+        if first && self.words.chance(30) {
+            if self.words.chance(15) {
                 object["metadata"]["managedFields"] = self.managed(api_version);
             }
             return json!({
@@ -182,27 +73,24 @@ impl Maker {
             });
         }
         let mut path = format!("{collection}/x");
-        if has_status && !first && self.chance(10) {
+        if has_status && !first && self.words.chance(10) {
             path.push_str("/status");
-            object["status"] = self.status(kind);
+            object["status"] = self.words.status(kind);
         }
-        let patch = |path: &str, of: &str, body: &Value| {
+        let patch = |forced: &str, of: &str, body: &Value| {
             json!({
-                "method": "PATCH", "path": format!("{path}?fieldManager={manager}"), "body": body.to_string(),
+                "method": "PATCH", "path": format!("{path}?fieldManager={manager}{forced}"), "body": body.to_string(),
                 "headers": {"Content-Type": of},
             })
         };
-        match self.random.u8(0..20) {
-            _ if first => patch(&path, APPLY, &object),
+        match self.words.random.u8(0..20) {
+            _ if first => patch("", APPLY, &object),
             0..11 => {
-                let forced = if self.chance(40) { "&force=true" } else { "" };
-                json!({
-                    "method": "PATCH", "path": format!("{path}?fieldManager={manager}{forced}"), "body": object.to_string(),
-                    "headers": {"Content-Type": APPLY},
-                })
+                let forced = if self.words.chance(40) { "&force=true" } else { "" };
+                patch(forced, APPLY, &object)
             }
             11..14 => {
-                if self.chance(25) {
+                if self.words.chance(25) {
                     object["metadata"]["managedFields"] = self.managed(api_version);
                 }
                 json!({
@@ -212,15 +100,15 @@ impl Maker {
             }
             14..16 => {
                 let body = self.part(kind, object);
-                patch(&path, MERGE, &body)
+                patch("", MERGE, &body)
             }
             16..18 if kind != Kind::Thing => {
                 let body = self.part(kind, object);
-                patch(&path, STRATEGIC, &body)
+                patch("", STRATEGIC, &body)
             }
             _ => {
                 let operations = self.operations(nth, api_version, &object);
-                patch(&path, JSON, &operations)
+                patch("", JSON, &operations)
             }
         }
     }
@@ -230,11 +118,14 @@ impl Maker {
         if let Some(object) = object.as_object_mut() {
             object.retain(|field, _| !matches!(field.as_str(), "apiVersion" | "kind"));
         }
-        if self.chance(10) {
-            object["metadata"]["managedFields"] =
-                self.one(&["[]", "[{}]", "null"]).parse().unwrap_or_default();
+        if self.words.chance(10) {
+            object["metadata"]["managedFields"] = self
+                .words
+                .one(&["[]", "[{}]", "null"])
+                .parse()
+                .unwrap_or_default();
         }
-        if kind != Kind::Autoscaler && self.chance(40) {
+        if kind != Kind::Autoscaler && self.words.chance(40) {
             let names: Vec<String> = object["spec"]
                 .as_object()
                 .into_iter()
@@ -242,7 +133,7 @@ impl Maker {
                 .map(|(name, _)| name.clone())
                 .collect();
             if !names.is_empty() {
-                let name = &names[self.random.usize(0..names.len())];
+                let name = &names[self.words.random.usize(0..names.len())];
                 object["spec"][name] = Value::Null;
             }
         }
@@ -250,14 +141,14 @@ impl Maker {
     }
 
     fn operations(&mut self, nth: usize, api_version: &str, object: &Value) -> Value {
-        match self.random.u8(0..8) {
+        match self.words.random.u8(0..8) {
             // Of several entries the order depends on the second in which they were written.
             0 if nth == 1 => json!([{"op": "remove", "path": "/metadata/managedFields/0"}]),
             1 => json!([]),
             2 => {
                 json!([{"op": "replace", "path": "/metadata/managedFields", "value": self.managed(api_version)}])
             }
-            3 => json!([{"op": "add", "path": "/metadata/labels", "value": {"a": self.word()}}]),
+            3 => json!([{"op": "add", "path": "/metadata/labels", "value": {"a": self.words.word()}}]),
             4 if api_version != "autoscaling/v1" && api_version != "autoscaling/v2" => {
                 json!([{"op": "remove", "path": "/spec"}])
             }
@@ -269,7 +160,7 @@ impl Maker {
                 match fields.as_slice() {
                     [] => json!([{"op": "test", "path": "/metadata/name", "value": "x"}]),
                     fields => {
-                        let (name, value) = &fields[self.random.usize(0..fields.len())];
+                        let (name, value) = &fields[self.words.random.usize(0..fields.len())];
                         json!([{"op": "add", "path": format!("/spec/{name}"), "value": value}])
                     }
                 }
@@ -280,13 +171,13 @@ impl Maker {
     /// Returns managed fields as a client may write them.
     fn managed(&mut self, api_version: &str) -> Value {
         let entry = |maker: &mut Self| {
-            let operation = maker.one(&["Apply", "Update"]);
-            let version = match maker.random.u8(0..8) {
+            let operation = maker.words.one(&["Apply", "Update"]);
+            let version = match maker.words.random.u8(0..8) {
                 0 => "apply.example.com/v1beta1",
                 1 => "example.com/v9",
                 _ => api_version,
             };
-            let fields = maker.one(&[
+            let fields = maker.words.one(&[
                 r#"{"f:metadata":{"f:labels":{"f:a":{}}}}"#,
                 r#"{"f:spec":{"f:word":{},"f:nest":{"f:a":{}},"f:ports":{}}}"#,
                 r#"{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}}}}}"#,
@@ -296,12 +187,12 @@ impl Maker {
                 "{}",
             ]);
             json!({
-                "manager": maker.one(&["m1", "m2", "old"]), "operation": operation, "apiVersion": version,
+                "manager": maker.words.one(&["m1", "m2", "old"]), "operation": operation, "apiVersion": version,
                 "time": "2020-01-01T00:00:00Z", "fieldsType": "FieldsV1",
                 "fieldsV1": fields.parse::<Value>().unwrap_or_default(),
             })
         };
-        match self.random.u8(0..6) {
+        match self.words.random.u8(0..6) {
             0 => json!([]),
             1 => json!([{}]),
             2 => json!([entry(self), entry(self)]),
@@ -310,395 +201,5 @@ impl Maker {
             }
             _ => json!([entry(self)]),
         }
-    }
-
-    fn word(&mut self) -> &'static str {
-        self.one(&["1", "2", "3"])
-    }
-
-    fn status(&mut self, kind: Kind) -> Value {
-        match kind {
-            Kind::Thing => match self.random.u8(0..3) {
-                0 => json!({}),
-                1 => json!({"phase": self.word()}),
-                _ => json!({"phase": self.word(), "count": self.random.u8(0..3)}),
-            },
-            Kind::ConfigMap | Kind::Service | Kind::Deployment | Kind::Autoscaler | Kind::Ingress => {
-                json!({"replicas": self.random.u8(0..3)})
-            }
-        }
-    }
-
-    fn labels(&mut self, object: &mut Value) {
-        object["metadata"] = json!({});
-        match self.random.u8(0..10) {
-            0 => object["metadata"]["labels"] = json!({}),
-            1 => object["metadata"]["labels"] = json!({"a": self.word()}),
-            2 => object["metadata"]["annotations"] = json!({"a": self.word(), "b": self.word()}),
-            3 => object["metadata"]["finalizers"] = json!([self.one(&["example.com/a", "example.com/b"])]),
-            4 => {
-                object["metadata"]["annotations"] = json!({"kubectl.kubernetes.io/last-applied-configuration": "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"data\":{\"a\":\"1\"}}\n"});
-            }
-            _ => {}
-        }
-    }
-
-    fn object(&mut self, kind: Kind, api_version: &str) -> Value {
-        let mut object = json!({});
-        self.labels(&mut object);
-        if kind == Kind::Thing && object["metadata"]["labels"] == json!({}) {
-            // A real server stores the empty map of an applied custom resource, and writes it again without a change.
-            object["metadata"] = json!({});
-        }
-        match kind {
-            Kind::ConfigMap => {
-                for field in ["data", "binaryData"] {
-                    if self.chance(if field == "data" { 85 } else { 15 }) {
-                        let mut data = Map::new();
-                        for name in ["a", "b", "c"] {
-                            if self.chance(45) {
-                                let value = if field == "data" { self.word() } else { "YQ==" };
-                                data.insert(
-                                    [name, if field == "data" { "" } else { "x" }].concat(),
-                                    value.into(),
-                                );
-                            }
-                        }
-                        object[field] = data.into();
-                    }
-                }
-                if self.chance(5) {
-                    object["immutable"] = false.into();
-                }
-            }
-            Kind::Thing => {
-                if self.chance(92) {
-                    object["spec"] = self.thing(api_version.ends_with("v1"));
-                }
-            }
-            Kind::Service => object["spec"] = self.service(),
-            Kind::Deployment => object["spec"] = self.deployment(),
-            Kind::Autoscaler => object["spec"] = self.autoscaler(api_version.ends_with("v2")),
-            Kind::Ingress => object["spec"] = self.ingress(),
-        }
-        object
-    }
-
-    fn thing(&mut self, newer: bool) -> Value {
-        let mut spec = json!({});
-        let fields = [
-            "size", "word", "nest", "nest", "m", "mm", "free", "open", "ports", "ports", "set", "numbers",
-            "plain", "whole", "either", "any", "nothing", "empty",
-        ];
-        for _ in 0..self.random.usize(0..4) {
-            let field = self.one(&fields);
-            spec[field] = self.field(field);
-        }
-        if newer && self.chance(6) {
-            spec["newer"] = self.word().into();
-        }
-        spec
-    }
-
-    fn field(&mut self, field: &str) -> Value {
-        if field != "any" && self.chance(4) {
-            return Value::Null;
-        }
-        match field {
-            "size" => self.random.u8(0..3).into(),
-            "nest" => self.choice(&[
-                r#"{}"#,
-                r#"{"a":"1"}"#,
-                r#"{"a":"2","b":"1"}"#,
-                r#"{"b":"1"}"#,
-                r#"{"deep":{"x":1}}"#,
-                r#"{"deep":{"x":2,"y":"1"}}"#,
-                r#"{"deep":{}}"#,
-                r#"{"deep":null}"#,
-                r#"{"a":null}"#,
-            ]),
-            "m" => self.choice(&[
-                r#"{}"#,
-                r#"{"k":"1"}"#,
-                r#"{"k":"2","l":"1"}"#,
-                r#"{"l":"1"}"#,
-                r#"{"k":null}"#,
-            ]),
-            "mm" => self.choice(&[
-                r#"{}"#,
-                r#"{"k":{}}"#,
-                r#"{"k":{"v":"1"}}"#,
-                r#"{"k":{"v":"2","w":3},"l":{"v":"1"}}"#,
-                r#"{"l":{"w":1}}"#,
-            ]),
-            // A real server stores what it then prunes, and writes it again without a change.
-            "empty" => json!({}),
-            "free" | "any" => self.choice(&[
-                r#"{}"#,
-                r#"{"a":{}}"#,
-                r#"{"a":[]}"#,
-                r#"{"a":[1,2]}"#,
-                r#"{"a":{"b":1}}"#,
-                r#"{"a":{"b":2,"c":{"d":"1"}}}"#,
-                r#"{"a":null}"#,
-                r#"{"a":1.0}"#,
-                r#"{"a":1}"#,
-                r#"{"z":"x"}"#,
-            ]),
-            "open" => self.choice(&[
-                r#"{}"#,
-                r#"{"known":"1"}"#,
-                r#"{"known":"2","other":{"a":1}}"#,
-                r#"{"list":[{"name":"a"}]}"#,
-                r#"{"list":[{"name":"b","value":"1"},{"name":"a","value":"2"}]}"#,
-                r#"{"other":{"a":2}}"#,
-            ]),
-            "ports" => self.choice(&[
-                r#"[]"#,
-                r#"[{"port":80}]"#,
-                r#"[{"port":80,"name":"1"}]"#,
-                r#"[{"port":80,"proto":"UDP"}]"#,
-                r#"[{"port":80,"proto":"TCP","name":"2"},{"port":443}]"#,
-                r#"[{"port":443,"in":{"x":1}},{"port":80}]"#,
-                r#"[{"port":443,"in":{"x":1,"y":"1"}},{"port":9}]"#,
-                r#"[{"port":9,"in":{}}]"#,
-                r#"[{"port":80},{"port":80}]"#,
-                r#"[{"name":"1"}]"#,
-            ]),
-            "set" => self.choice(&[
-                r#"[]"#,
-                r#"["a"]"#,
-                r#"["b","a"]"#,
-                r#"["a","c"]"#,
-                r#"["a<b"]"#,
-                r#"["a","a"]"#,
-            ]),
-            "numbers" => self.choice(&[r#"[]"#, r#"[10,9]"#, r#"[9]"#, r#"[100,9]"#]),
-            "plain" => self.choice(&[r#"[]"#, r#"["a"]"#, r#"["b","a"]"#, r#"["a","a"]"#]),
-            "whole" => self.choice(&[r#"{}"#, r#"{"a":"1"}"#, r#"{"a":"1","b":"2"}"#, r#"{"b":"1"}"#]),
-            "either" => self.choice(&["1", r#""1""#, r#""50%""#]),
-            "nothing" => self.choice(&["null", r#""1""#, r#""2""#]),
-            _ => self.word().into(),
-        }
-    }
-
-    fn choice(&mut self, of: &[&str]) -> Value {
-        serde_json::from_str(self.one(of)).unwrap_or_default()
-    }
-
-    fn service(&mut self) -> Value {
-        let mut spec = json!({});
-        if self.chance(85) {
-            spec["ports"] = self.choice(&[
-                r#"[{"port":80}]"#,
-                r#"[{"port":80,"name":"http"}]"#,
-                r#"[{"port":80,"name":"http","targetPort":1}]"#,
-                r#"[{"port":80,"name":"http","targetPort":"web"},{"port":443,"name":"https"}]"#,
-                r#"[{"port":443,"name":"https"},{"port":80,"name":"http","protocol":"UDP"}]"#,
-                r#"[{"port":53,"name":"udp","protocol":"UDP"},{"port":53,"name":"tcp","protocol":"TCP"}]"#,
-                r#"[{"port":9,"name":"nine"},{"port":80,"name":"http"},{"port":443,"name":"https"}]"#,
-            ]);
-        }
-        if self.chance(50) {
-            spec["selector"] = self.choice(&[r#"{}"#, r#"{"a":"1"}"#, r#"{"a":"2","b":"1"}"#]);
-        }
-        if self.chance(15) {
-            spec["loadBalancerSourceRanges"] = self.choice(&[r#"["1.2.3.0/24"]"#, "[]"]);
-        }
-        if self.chance(15) {
-            spec["sessionAffinity"] = self.one(&["ClientIP", "None"]).into();
-        }
-        if self.chance(10) {
-            spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": 5}});
-        }
-        spec
-    }
-
-    fn deployment(&mut self) -> Value {
-        let mut container = json!({"name": "c"});
-        if self.chance(90) {
-            container["image"] = self.one(&["i1", "i2"]).into();
-        }
-        for (field, choices) in [
-            (
-                "env",
-                &[
-                    r#"[{"name":"A"}]"#,
-                    r#"[{"name":"A","value":"1"}]"#,
-                    r#"[{"name":"B","value":"1"},{"name":"A","value":"2"}]"#,
-                    r#"[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]"#,
-                    "[]",
-                ][..],
-            ),
-            (
-                "ports",
-                &[
-                    r#"[{"containerPort":80}]"#,
-                    r#"[{"containerPort":80,"name":"a"},{"containerPort":443}]"#,
-                    r#"[{"containerPort":80,"protocol":"UDP"}]"#,
-                ],
-            ),
-            (
-                "livenessProbe",
-                &[
-                    r#"{"httpGet":{"port":80}}"#,
-                    r#"{"httpGet":{"port":80,"path":"/x"},"periodSeconds":3}"#,
-                    r#"{"tcpSocket":{"port":80}}"#,
-                ],
-            ),
-            (
-                "resources",
-                &[
-                    r#"{"limits":{"cpu":"1"}}"#,
-                    r#"{"requests":{"cpu":"100m","memory":"1Gi"}}"#,
-                    "{}",
-                ],
-            ),
-            ("command", &[r#"["a"]"#, r#"["a","b"]"#]),
-            (
-                "volumeMounts",
-                &[
-                    r#"[{"name":"v","mountPath":"/a"}]"#,
-                    r#"[{"name":"v","mountPath":"/a"},{"name":"v","mountPath":"/b"}]"#,
-                ],
-            ),
-        ] {
-            if self.chance(22) {
-                container[field] = self.choice(choices);
-            }
-        }
-        let mut pod = json!({"containers": [container]});
-        if self.chance(25) {
-            let second = json!({"name": "d", "image": self.one(&["i1", "i2"])});
-            match self.chance(50) {
-                true => pod["containers"] = json!([second, pod["containers"][0]]),
-                false => pod["containers"] = json!([pod["containers"][0], second]),
-            }
-        }
-        for (field, choices) in [
-            (
-                "volumes",
-                &[
-                    r#"[{"name":"v","emptyDir":{}}]"#,
-                    r#"[{"name":"v","configMap":{"name":"a"}},{"name":"w","emptyDir":{}}]"#,
-                    r#"[{"name":"v","hostPath":{"path":"/x"}}]"#,
-                ][..],
-            ),
-            (
-                "affinity",
-                &[
-                    r#"{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Exists"}]}]}}}"#,
-                    r#"{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"topologyKey":"a","labelSelector":{"matchLabels":{"a":"1"}}}}]}}"#,
-                    "{}",
-                ],
-            ),
-            ("nodeSelector", &[r#"{"a":"1"}"#, r#"{"a":"2","b":"1"}"#]),
-            (
-                "tolerations",
-                &[
-                    r#"[{"key":"a","operator":"Exists"}]"#,
-                    r#"[{"key":"b","operator":"Exists"}]"#,
-                ],
-            ),
-            (
-                "securityContext",
-                &[
-                    r#"{"runAsUser":1}"#,
-                    r#"{"runAsUser":1,"runAsNonRoot":true}"#,
-                    "{}",
-                ],
-            ),
-            ("terminationGracePeriodSeconds", &["5", "30"]),
-            (
-                "imagePullSecrets",
-                &[r#"[{"name":"a"}]"#, r#"[{"name":"b"},{"name":"a"}]"#],
-            ),
-            ("hostAliases", &[r#"[{"ip":"1.2.3.4","hostnames":["a"]}]"#]),
-            (
-                "topologySpreadConstraints",
-                &[
-                    r#"[{"maxSkew":1,"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"a":"1"}}}]"#,
-                ],
-            ),
-        ] {
-            if self.chance(13) {
-                pod[field] = self.choice(choices);
-            }
-        }
-        let mut spec = json!({
-            "selector": {"matchLabels": {"a": "b"}},
-            "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod},
-        });
-        for (field, choices) in [
-            ("replicas", &["1", "2"][..]),
-            (
-                "strategy",
-                &[
-                    r#"{"type":"Recreate"}"#,
-                    r#"{"rollingUpdate":{"maxSurge":1}}"#,
-                    r#"{"type":"RollingUpdate","rollingUpdate":{"maxSurge":"50%","maxUnavailable":0}}"#,
-                    "{}",
-                ],
-            ),
-            ("minReadySeconds", &["0", "1"]),
-            ("paused", &["true", "false"]),
-        ] {
-            if self.chance(20) {
-                spec[field] = self.choice(choices);
-            }
-        }
-        spec
-    }
-
-    fn autoscaler(&mut self, is_v2: bool) -> Value {
-        let mut spec = json!({
-            "scaleTargetRef": {"kind": "Deployment", "name": self.one(&["a", "b"]), "apiVersion": "apps/v1"},
-            "maxReplicas": self.one(&[3, 4]),
-        });
-        if self.chance(40) {
-            spec["minReplicas"] = self.one(&[1, 2]).into();
-        }
-        if self.chance(60) {
-            if is_v2 {
-                spec["metrics"] = self.choice(&[
-                    r#"[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}}]"#,
-                    r#"[{"type":"Resource","resource":{"name":"memory","target":{"type":"Utilization","averageUtilization":50}}}]"#,
-                    "[]",
-                ]);
-            } else {
-                spec["targetCPUUtilizationPercentage"] = self.one(&[50, 60]).into();
-            }
-        }
-        if is_v2 && self.chance(20) {
-            spec["behavior"] = self.choice(&[
-                r#"{"scaleDown":{"stabilizationWindowSeconds":60}}"#,
-                r#"{"scaleUp":{"selectPolicy":"Max"}}"#,
-            ]);
-        }
-        spec
-    }
-
-    fn ingress(&mut self) -> Value {
-        let mut spec = json!({});
-        if self.chance(70) {
-            spec["defaultBackend"] = self.choice(&[
-                r#"{"service":{"name":"a","port":{"number":80}}}"#,
-                r#"{"service":{"name":"a","port":{"name":"b"}}}"#,
-                r#"{"resource":{"kind":"A","name":"b"}}"#,
-            ]);
-        }
-        if self.chance(60) {
-            spec["rules"] = self.choice(&[
-                r#"[{"host":"a.example.com"}]"#,
-                r#"[{"host":"b.example.com","http":{"paths":[{"path":"/","pathType":"Prefix","backend":{"service":{"name":"a","port":{"number":80}}}}]}}]"#,
-            ]);
-        }
-        if self.chance(25) {
-            spec["ingressClassName"] = self.word().into();
-        }
-        if self.chance(25) {
-            spec["tls"] = self.choice(&[r#"[{"hosts":["a.example.com"],"secretName":"a"}]"#, "[]"]);
-        }
-        spec
     }
 }

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use conformance::baseline::Baseline;
-use e2e::adapters::{Client, Registry};
+use e2e::adapters::{Client, Registry, known_failures};
 
 use self::behaviour::Behaviour;
 use self::pool::{Entrant, Options};
@@ -432,12 +432,6 @@ impl Programs {
         // `target/debug/fake-apiserver`: the folder of the profile lies in the target's.
         self.fake_apiserver.ancestors().nth(2).unwrap_or(root)
     }
-}
-
-/// What a client is known to fail.
-fn known_failures(root: &Path, client: &str) -> PathBuf {
-    root.join("adapters/known-failures")
-        .join(format!("{client}.yaml"))
 }
 
 /// Nothing may be skipped there.

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use e2e::crowd::plan::{Step, plan};
-use e2e::crowd::record::{Known, Record, Results, Seen};
+use e2e::crowd::record::{Known, Record, Seen};
+use e2e::crowd::results::Results;
 use e2e::crowd::{Crowd, Program, libraries};
 use fake_apiserver::scenario;
 

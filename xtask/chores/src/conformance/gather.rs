@@ -6,7 +6,7 @@ use std::path::Path;
 
 use conformance::adapter::outcome::Outcome;
 use conformance::baseline::Baseline;
-use e2e::adapters::{Client, Registry};
+use e2e::adapters::{Client, Registry, known_failures};
 use report::published::{self, Published};
 
 use super::behaviour::Behaviour;
@@ -65,7 +65,7 @@ pub(crate) fn gather(root: &Path, registry: &Registry) -> Result<Gathered, Strin
 impl Gathered {
     fn add(&mut self, root: &Path, registry: &Registry, client: &Client) -> Result<(), String> {
         let name = &client.name;
-        let known = Baseline::read(&super::known_failures(root, name)).map_err(|error| error.to_string())?;
+        let known = Baseline::read(&known_failures(root, name)).map_err(|error| error.to_string())?;
         let record = Record::read(root, name)?;
         let mut evidence = trimmed::Kept::read(root, name)?.tests;
         self.wrong.extend(

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use e2e::crowd::Program;
-use e2e::crowd::record::{Accusation, Counts, Difference, Played, Seen};
+use e2e::crowd::record::{Accusation, Difference, Played, Seen};
+use e2e::crowd::results::Counts;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
