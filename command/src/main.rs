@@ -53,7 +53,7 @@ Exit codes:
   2   invalid command line or file
   3   no running server, or the command cannot be started
   4   nothing was judged
-  5   known failures that pass (conformance)
+  5   known failures that pass (conformance, run)
   70  system error, or a bug in the server
 
 Set RUST_LOG=fake_apiserver=debug to log every decision.";
