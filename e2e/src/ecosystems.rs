@@ -14,7 +14,7 @@ use crate::toolchain::{self, Missing, copy, environment, fake_apiserver, kept, n
 /// Files that tools create next to the sources of a copy.
 const BUILT: [&str; 4] = ["node_modules", "target", "complete", "__pycache__"];
 
-/// Tests `python/` and `examples/python`, and type-checks the package.
+/// Tests `packages/python` and `examples/python`, and type-checks the package.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ const BUILT: [&str; 4] = ["node_modules", "target", "complete", "__pycache__"];
 ///
 /// If a test fails.
 pub fn python() -> Result<(), Missing> {
-    let package = repository().join("python");
+    let package = repository().join("packages/python");
     let python = toolchain::virtual_environment(&package, &kept("packages-python"))?.join("bin/python");
     let tool = |module: &str, folder: &Path| {
         let mut command = with_server(Command::new(&python));
@@ -61,7 +61,7 @@ pub fn python() -> Result<(), Missing> {
 ///
 /// If the wheel cannot be built or installed, or a test fails.
 pub fn wheel() -> Result<(), Missing> {
-    let package = repository().join("python");
+    let package = repository().join("packages/python");
     let built = kept("wheel");
     let maturin = toolchain::virtual_environment(&package.join("wheel"), &kept("maturin"))?;
     if built.exists() {
@@ -114,7 +114,7 @@ pub fn wheel() -> Result<(), Missing> {
     Ok(())
 }
 
-/// Tests `go/fakeapiserver` and `examples/go`.
+/// Tests `packages/go/fakeapiserver` and `examples/go`.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ pub fn wheel() -> Result<(), Missing> {
 ///
 /// If a test fails.
 pub fn go() -> Result<(), Missing> {
-    for module in ["go/fakeapiserver", "examples/go"] {
+    for module in ["packages/go/fakeapiserver", "examples/go"] {
         let go = |arguments: &[&str]| {
             let mut go = with_server(Command::new("go"));
             go.args(arguments).current_dir(repository().join(module));
@@ -137,7 +137,7 @@ pub fn go() -> Result<(), Missing> {
     Ok(())
 }
 
-/// Tests `java/` and `examples/java`.
+/// Tests `packages/java` and `examples/java`.
 ///
 /// # Errors
 ///
@@ -147,7 +147,7 @@ pub fn go() -> Result<(), Missing> {
 ///
 /// If a test fails.
 pub fn java() -> Result<(), Missing> {
-    let folder = copied("java")?;
+    let folder = copied("packages/java")?;
     copied("examples/java")?;
     let maven = |goal: &str| {
         let mut maven = with_server(Command::new("mvn"));
@@ -159,7 +159,7 @@ pub fn java() -> Result<(), Missing> {
     Ok(())
 }
 
-/// Tests `javascript/` and `examples/javascript`.
+/// Tests `packages/javascript` and `examples/javascript`.
 ///
 /// # Errors
 ///
@@ -169,7 +169,7 @@ pub fn java() -> Result<(), Missing> {
 ///
 /// If a test fails.
 pub fn javascript() -> Result<(), Missing> {
-    let package = copied("javascript")?;
+    let package = copied("packages/javascript")?;
     let example = copied("examples/javascript")?;
     let from = repository().join("examples/javascript");
     environment(&from, &example, "package-lock.json", npm_ci)?;

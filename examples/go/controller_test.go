@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/fake-apiserver/fake-apiserver/examples/go"
-	"github.com/fake-apiserver/fake-apiserver/go/fakeapiserver"
+	"github.com/fake-apiserver/fake-apiserver/packages/go/fakeapiserver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"

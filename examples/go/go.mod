@@ -3,7 +3,7 @@ module github.com/fake-apiserver/fake-apiserver/examples/go
 go 1.26.0
 
 require (
-	github.com/fake-apiserver/fake-apiserver/go/fakeapiserver v0.1.0
+	github.com/fake-apiserver/fake-apiserver/packages/go/fakeapiserver v0.1.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -57,4 +57,4 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/fake-apiserver/fake-apiserver/go/fakeapiserver => ../../go/fakeapiserver
+replace github.com/fake-apiserver/fake-apiserver/packages/go/fakeapiserver => ../../packages/go/fakeapiserver

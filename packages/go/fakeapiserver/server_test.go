@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fake-apiserver/fake-apiserver/go/fakeapiserver"
+	"github.com/fake-apiserver/fake-apiserver/packages/go/fakeapiserver"
 )
 
 type object = map[string]any

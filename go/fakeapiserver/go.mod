@@ -1,3 +1,0 @@
-module github.com/fake-apiserver/fake-apiserver/go/fakeapiserver
-
-go 1.24
