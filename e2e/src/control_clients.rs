@@ -114,14 +114,20 @@ pub fn generate(document: &str) -> Result<Vec<(&'static str, String)>, String> {
     let document: Value = serde_json::from_str(document).map_err(|error| format!("{DOCUMENT}: {error}"))?;
     let api = read(&document).map_err(|why| format!("{DOCUMENT}: {why}"))?;
     Ok(vec![
-        ("packages/python/src/fake_apiserver/operations.py", python::write(&api)),
+        (
+            "packages/python/src/fake_apiserver/operations.py",
+            python::write(&api),
+        ),
         ("packages/go/fakeapiserver/operations.go", go::write(&api)),
         (
             "packages/java/junit5/src/main/java/io/github/fakeapiserver/Operations.java",
             java::write(&api),
         ),
         ("packages/javascript/src/operations.mjs", javascript::write(&api)),
-        ("packages/javascript/src/operations.d.mts", javascript::types(&api)),
+        (
+            "packages/javascript/src/operations.d.mts",
+            javascript::types(&api),
+        ),
     ])
 }
 

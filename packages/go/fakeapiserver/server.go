@@ -7,15 +7,14 @@
 //	expired := server.Expire(nil)
 //	server.Wait(fakeapiserver.Wait{When: map[string]any{"list": 1}, Since: expired.NextRecord})
 //
-// The package depends only on the standard library, so that importing it never changes the version of client-go. It needs the
-// command fake-apiserver, in PATH or in FAKE_APISERVER_BIN.
+// The package depends only on the standard library, so that importing it never changes the version of client-go. It starts
+// the program fake-apiserver, which it finds or downloads: see [Binary].
 package fakeapiserver
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -45,9 +44,9 @@ type Server struct {
 // the server.
 func Start(t testing.TB, arguments ...string) *Server {
 	t.Helper()
-	binary := os.Getenv("FAKE_APISERVER_BIN")
-	if binary == "" {
-		binary = "fake-apiserver"
+	binary, err := Binary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	// The server exits when its standard input is closed, also if this process is killed.
 	command := exec.Command(binary, append([]string{"serve", "--announce", "json", "--exit-with-stdin"}, arguments...)...)
@@ -62,7 +61,7 @@ func Start(t testing.TB, arguments ...string) *Server {
 		t.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
-		t.Fatalf("cannot start %s: %v (install it, or set FAKE_APISERVER_BIN)", binary, err)
+		t.Fatalf("cannot start %s: %v", binary, err)
 	}
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)

@@ -1,9 +1,10 @@
-// The process: finds the binary, starts it and stops it. Independent of test runners.
+// The process: starts the server and stops it. Independent of test runners.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
+import { findBinary, INSTALL } from './binary.mjs';
 import { Control, ControlError } from './control.mjs';
 
 export { Control, ControlError };
@@ -38,14 +39,14 @@ export class FakeApiserver {
 
     /** Starts `fake-apiserver serve` with additional arguments. */
     static async start(...extra) {
-        const binary = process.env.FAKE_APISERVER_BIN || 'fake-apiserver';
+        const binary = findBinary();
         // The server exits when its standard input is closed, also if this process is killed.
         const child = spawn(binary, ['serve', '--announce', 'json', '--exit-with-stdin', ...extra]);
         const log = [];
         child.stderr.setEncoding('utf8').on('data', (text) => log.push(text));
         const failed = once(child, 'close').then(
             () => Promise.reject(new Error(`fake-apiserver did not start:\n${log.join('')}`)),
-            (error) => Promise.reject(new Error(`cannot start ${binary}: install it, or set FAKE_APISERVER_BIN`, { cause: error })),
+            (error) => Promise.reject(new Error(`cannot start ${binary}: ${INSTALL}`, { cause: error })),
         );
         // Also rejects when the server stops normally: not an unhandled rejection.
         failed.catch(() => {});

@@ -33,10 +33,9 @@ public final class FakeApiserver implements AutoCloseable {
         this.kubeconfig = Path.of(announced.path("kubeconfigs").path(0).asText());
     }
 
-    /** Starts {@code fake-apiserver serve} with additional arguments: the binary in FAKE_APISERVER_BIN, or from PATH. */
+    /** Starts {@code fake-apiserver serve} with additional arguments: the program in FAKE_APISERVER_BIN, in a jar, or on PATH. */
     public static FakeApiserver start(String... arguments) {
-        String named = System.getenv("FAKE_APISERVER_BIN");
-        String binary = named == null || named.isEmpty() ? "fake-apiserver" : named;
+        String binary = Binary.find();
         // The server exits when its standard input is closed, also if this process is killed.
         List<String> command = new ArrayList<>(List.of(binary, "serve", "--announce", "json", "--exit-with-stdin"));
         command.addAll(List.of(arguments));
@@ -50,7 +49,7 @@ public final class FakeApiserver implements AutoCloseable {
             }
             return new FakeApiserver(process, log, Control.parse(line));
         } catch (IOException error) {
-            throw new UncheckedIOException("cannot start " + binary + ": install it, or set FAKE_APISERVER_BIN", error);
+            throw new UncheckedIOException("cannot start " + binary + ": " + Binary.advice(), error);
         }
     }
 
