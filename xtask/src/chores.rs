@@ -8,7 +8,7 @@ use crate::cargo::cargo;
 use crate::clients::root;
 
 /// Name and purpose of each, as in its help.
-pub const CHORES: [(&str, &str); 17] = [
+pub const CHORES: [(&str, &str); 18] = [
     (
         "defects",
         "Compare kube-runtime and our watcher, defect by defect",
@@ -37,6 +37,7 @@ pub const CHORES: [(&str, &str); 17] = [
         "book",
         "Check the links of the documentation and build it as a book (needs mdBook)",
     ),
+    ("dist", "Build a release and every package of it into target/dist"),
     (
         "tidy",
         "Check dependencies between crates, file headers, local paths and wording",

@@ -19,6 +19,7 @@ mod conformance;
 mod control_clients;
 mod crowd;
 mod defects;
+mod dist;
 mod edition;
 mod fidelity;
 mod fuzz;
@@ -69,6 +70,8 @@ enum Chore {
     ControlClients(control_clients::Arguments),
     /// Check the links of the documentation and build it as a book (needs mdBook).
     Book(book::Arguments),
+    /// Build a release and every package of it into target/dist.
+    Dist(dist::Arguments),
     /// Check dependencies between crates, file headers, local paths and wording.
     Tidy,
     /// Run wall-clock tests under shifted clocks and time zones (needs libfaketime).
@@ -151,6 +154,7 @@ fn main() -> ExitCode {
         Chore::Suites(arguments) => suites::run(&arguments),
         Chore::Crowd(arguments) => crowd::run(&arguments),
         Chore::Sweep(arguments) => sweep::run(&arguments),
+        Chore::Dist(arguments) => dist::run(&arguments),
         Chore::Soak(arguments) => served::soak(&arguments),
     }
 }

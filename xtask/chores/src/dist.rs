@@ -1,0 +1,375 @@
+//! `cargo xtask dist`: makes every artefact of a release in target/dist, from one build per platform.
+//!
+//! Each format is a function from values to bytes, in a file of its own; here they are read, chosen and written. The same input
+//! gives the same bytes: entries are sorted, times are SOURCE_DATE_EPOCH.
+
+mod archives;
+mod build;
+mod crates;
+mod envtest;
+mod files;
+mod golang;
+mod image;
+mod java;
+mod npm;
+mod platform;
+mod read;
+mod release;
+mod sbom;
+mod wheels;
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::ValueEnum;
+use fake_apiserver::scenario::Version;
+
+use self::files::{Entry, Style, sha256};
+use self::platform::{PLATFORMS, Platform};
+use self::read::Runnable;
+use self::release::{Artifact, Binary, Release};
+use crate::clients::{USAGE, root};
+
+/// Time of all files unless SOURCE_DATE_EPOCH is set: the first that a zip file can have, 1980-01-01.
+const EPOCH: u64 = 315_532_800;
+
+const SUMS: &str = "SHA256SUMS";
+
+/// What is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum Kind {
+    /// An archive per platform: program, completions, manual pages, scenarios, licences
+    Archives,
+    /// Python wheels
+    Wheels,
+    /// npm packages
+    Npm,
+    /// A Maven repository with the JUnit extension and the programs (needs Maven)
+    Java,
+    /// A module proxy with the Go module, and the archives it downloads
+    Go,
+    /// Packages for crates.io, and their order
+    Crates,
+    /// Container image, an OCI archive of all platforms
+    Image,
+    /// Archives and index for `setup-envtest use --index`
+    Envtest,
+    /// SBOM of the program (CycloneDX)
+    Sbom,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Platform to build [default: those of Linux]; may be repeated.
+    #[arg(long, value_name = "TARGET", conflicts_with = "binary")]
+    platform: Vec<String>,
+    /// Package this program instead of building one; may be repeated, once per platform.
+    #[arg(long, value_name = "FILE")]
+    binary: Vec<PathBuf>,
+    /// Accept programs that are not for publication: linked dynamically.
+    #[arg(long, requires = "binary")]
+    draft: bool,
+    /// Make only these.
+    #[arg(long, value_delimiter = ',', value_name = "KIND,…")]
+    only: Vec<Kind>,
+    /// Folder to write into; its earlier files are removed.
+    #[arg(long, value_name = "FOLDER", default_value = "target/dist")]
+    to: PathBuf,
+    /// URL of the folder of the published files [default: the release of this version on GitHub].
+    #[arg(long)]
+    url: Option<String>,
+    /// Compression, 0 to 9.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(0..=9))]
+    level: u32,
+}
+
+/// Exit code 0: written; 2: something is missing or wrong, and the folder is incomplete.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match dist(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            note(&problem);
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn dist(arguments: &Arguments) -> Result<(), String> {
+    let root = root();
+    let work = build::target_folder(&root).join("dist-work");
+    let kinds: BTreeSet<Kind> = match arguments.only.as_slice() {
+        [] => Kind::value_variants().iter().copied().collect(),
+        some => some.iter().copied().collect(),
+    };
+    let release = release(arguments, &root, &work)?;
+    let to = root.join(&arguments.to);
+    if to.exists() {
+        std::fs::remove_dir_all(&to).map_err(|why| format!("{}: {why}", to.display()))?;
+    }
+    let mut artifacts = Vec::new();
+    let mut archives = Vec::new();
+    for kind in kinds {
+        let made = match kind {
+            Kind::Archives => {
+                archives = archives::artifacts(&release)?;
+                Vec::new()
+            }
+            Kind::Wheels => wheels::artifacts(&release)?,
+            Kind::Npm => npm::artifacts(&release)?,
+            Kind::Java => {
+                note("java: compiling with Maven");
+                java::artifacts(&release, &compiled(&root, &work)?)?
+            }
+            Kind::Go => {
+                if archives.is_empty() {
+                    archives = archives::artifacts(&release)?;
+                }
+                golang::artifacts(&release, &archives)?
+            }
+            Kind::Crates => {
+                note("crates: packaging");
+                crates::artifacts(&root, &work)?
+            }
+            Kind::Image => image::artifacts(&release)?,
+            Kind::Envtest => envtest::artifacts(
+                &release,
+                Version::NEWEST.recorded_release().trim_start_matches('v'),
+            )?,
+            Kind::Sbom => {
+                let sbom = release
+                    .documents
+                    .iter()
+                    .filter(|entry| entry.path == "sbom.cdx.json");
+                sbom.map(|entry| named_sbom(entry, &release.version)).collect()
+            }
+        };
+        write(&to, &made)?;
+        artifacts.extend(made);
+    }
+    write(&to, &archives)?;
+    artifacts.extend(archives);
+    write(&to, &[sums(&artifacts)])
+}
+
+/// Builds or reads the programs, and gathers everything that is packaged with them.
+fn release(arguments: &Arguments, root: &Path, work: &Path) -> Result<Release, String> {
+    let version = read::version(root)?;
+    let programs = programs(arguments, root)?;
+    let mut binaries = Vec::new();
+    for (platform, path) in &programs {
+        let bytes = std::fs::read(path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let read = platform::executable(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
+        if read.dynamic && read.platform.go.0 == "linux" {
+            let what = format!(
+                "{} is linked dynamically: it runs only where the C library is as new",
+                path.display()
+            );
+            if !arguments.draft {
+                return Err(format!("{what}; let this command build it, or add --draft"));
+            }
+            note(&format!("{what}; do not publish it"));
+        }
+        note(&format!(
+            "{}: {}, {} kB",
+            platform.target,
+            platform.state.word(),
+            bytes.len().div_ceil(1000)
+        ));
+        binaries.push(Binary { platform, bytes });
+    }
+    std::fs::create_dir_all(work).map_err(|why| format!("{}: {why}", work.display()))?;
+    note("documents: completions, manual pages, licences, SBOM");
+    let platforms: Vec<&Platform> = programs.iter().map(|(platform, _)| *platform).collect();
+    let sources = read::sources(root)?;
+    let linked = read::linked(root, &platforms)?;
+    let mut documents = read::documents(&sources, &linked, &version)?;
+    documents.extend(Runnable::first(&programs, &version)?.documents(work)?);
+    let published = || format!("{}/releases/download/v{version}", env!("CARGO_PKG_REPOSITORY"));
+    let url = arguments.url.clone().unwrap_or_else(published);
+    Ok(Release {
+        url: url.trim_end_matches('/').to_owned(),
+        style: Style {
+            epoch: epoch()?,
+            level: arguments.level,
+        },
+        version,
+        binaries,
+        sources,
+        documents,
+    })
+}
+
+/// Returns the program of each platform: named, or built here.
+fn programs(arguments: &Arguments, root: &Path) -> Result<Vec<(&'static Platform, PathBuf)>, String> {
+    let mut programs = Vec::new();
+    for path in &arguments.binary {
+        let bytes = std::fs::read(path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let read = platform::executable(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
+        if programs
+            .iter()
+            .any(|(platform, _): &(&Platform, _)| platform.target == read.platform.target)
+        {
+            return Err(format!(
+                "{}: a second program for {}",
+                path.display(),
+                read.platform.target
+            ));
+        }
+        let path = path
+            .canonicalize()
+            .map_err(|why| format!("{}: {why}", path.display()))?;
+        programs.push((read.platform, path));
+    }
+    if !programs.is_empty() {
+        return Ok(programs);
+    }
+    let platforms: Vec<&Platform> = if arguments.platform.is_empty() {
+        PLATFORMS.iter().filter(|platform| platform.default).collect()
+    } else {
+        arguments
+            .platform
+            .iter()
+            .map(|target| platform::named(target))
+            .collect::<Result<_, _>>()?
+    };
+    for platform in platforms {
+        note(&format!(
+            "{}: building (minutes, unless it is built already)",
+            platform.target
+        ));
+        programs.push((platform, build::program(platform, root)?));
+    }
+    Ok(programs)
+}
+
+/// Compiles the Java extension in a copy, and returns its classes.
+fn compiled(root: &Path, work: &Path) -> Result<Vec<Entry>, String> {
+    let copy = work.join("java");
+    let failed = |path: &Path, why: std::io::Error| format!("{}: {why}", path.display());
+    if copy.exists() {
+        std::fs::remove_dir_all(&copy).map_err(|why| failed(&copy, why))?;
+    }
+    for path in read::listed(root, &[java::PACKAGE])? {
+        let to = copy.join(path.trim_start_matches(java::PACKAGE).trim_start_matches('/'));
+        let folder = to.parent().unwrap_or(&copy);
+        std::fs::create_dir_all(folder).map_err(|why| failed(folder, why))?;
+        std::fs::copy(root.join(&path), &to).map_err(|why| failed(&to, why))?;
+    }
+    let mut maven = Command::new("mvn");
+    maven
+        .args(["--batch-mode", "--quiet", "compile"])
+        .current_dir(&copy);
+    read::output(&mut maven)
+        .map_err(|why| format!("java: {why} (install it: apt-get install maven default-jdk-headless)"))?;
+    let classes = copy.join("target/classes");
+    let mut entries = Vec::new();
+    let mut folders = vec![classes.clone()];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).map_err(|why| failed(&folder, why))? {
+            let path = path.map_err(|why| failed(&folder, why))?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(inside) = path.strip_prefix(&classes) {
+                let bytes = std::fs::read(&path).map_err(|why| failed(&path, why))?;
+                entries.push(Entry::file(inside.display().to_string(), bytes));
+            }
+        }
+    }
+    Ok(entries)
+}
+
+fn named_sbom(entry: &Entry, version: &str) -> Artifact {
+    let bytes = match &entry.content {
+        files::Content::File(bytes) => bytes.clone(),
+        files::Content::Folder => Vec::new(),
+    };
+    Artifact::new(format!("fake-apiserver-{version}.cdx.json"), bytes)
+}
+
+/// Returns the list of digests that `sha256sum --check` reads.
+fn sums(artifacts: &[Artifact]) -> Artifact {
+    let mut lines: Vec<String> = artifacts
+        .iter()
+        .map(|artifact| format!("{}  {}\n", sha256(&artifact.bytes), artifact.path))
+        .collect();
+    lines.sort_by(|one, other| one[66..].cmp(&other[66..]));
+    Artifact::new(SUMS, lines.concat())
+}
+
+/// Returns SOURCE_DATE_EPOCH, or [`EPOCH`].
+fn epoch() -> Result<u64, String> {
+    match std::env::var("SOURCE_DATE_EPOCH") {
+        Ok(text) => text
+            .parse()
+            .map_err(|_| format!("SOURCE_DATE_EPOCH is {text:?}, not a number of seconds")),
+        Err(_) => Ok(EPOCH),
+    }
+}
+
+/// Returns a time as RFC 3339 has it.
+fn timestamp(epoch: u64) -> Result<String, String> {
+    let time = i64::try_from(epoch)
+        .ok()
+        .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    time.map(|time| time.to_string())
+        .ok_or_else(|| format!("{epoch} s is no time"))
+}
+
+fn write(folder: &Path, artifacts: &[Artifact]) -> Result<(), String> {
+    for artifact in artifacts {
+        let path = folder.join(&artifact.path);
+        let failed = |why: std::io::Error| format!("{}: {why}", path.display());
+        std::fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(failed)?;
+        std::fs::write(&path, &artifact.bytes).map_err(failed)?;
+        note(&format!(
+            "{} ({} kB)",
+            artifact.path,
+            artifact.bytes.len().div_ceil(1000)
+        ));
+    }
+    Ok(())
+}
+
+fn note(line: &str) {
+    let _closed_pipe = writeln!(std::io::stderr(), "dist: {line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::release::samples;
+    use super::*;
+
+    fn all(release: &Release) -> Vec<Artifact> {
+        let archives = archives::artifacts(release).unwrap();
+        let classes = [Entry::file("A.class", "class")];
+        let made = [
+            wheels::artifacts(release),
+            npm::artifacts(release),
+            java::artifacts(release, &classes),
+            golang::artifacts(release, &archives),
+            image::artifacts(release),
+            envtest::artifacts(release, "1.37.2"),
+        ];
+        let mut all: Vec<Artifact> = made.into_iter().flat_map(Result::unwrap).collect();
+        all.extend(archives);
+        all
+    }
+
+    #[test]
+    fn packaging_twice_gives_the_same_bytes() {
+        let (once, twice) = (all(&samples::release()), all(&samples::release()));
+        assert_eq!(sums(&once), sums(&twice));
+        let paths: BTreeSet<&str> = once.iter().map(|artifact| artifact.path.as_str()).collect();
+        assert_eq!(paths.len(), once.len(), "every artefact has a path of its own");
+    }
+
+    #[test]
+    fn sums_are_sorted_by_path() {
+        let text = sums(&[Artifact::new("b", "1"), Artifact::new("a", "2")]);
+        let text = std::str::from_utf8(&text.bytes).unwrap();
+        let paths: Vec<&str> = text.lines().map(|line| &line[66..]).collect();
+        assert_eq!(paths, ["a", "b"]);
+    }
+}
