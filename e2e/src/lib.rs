@@ -10,6 +10,7 @@ pub mod client;
 pub mod control_clients;
 pub mod crowd;
 pub mod ecosystems;
+pub mod install;
 pub mod kubectl;
 pub mod lines;
 pub mod server;

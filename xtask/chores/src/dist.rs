@@ -98,13 +98,14 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 
 fn dist(arguments: &Arguments) -> Result<(), String> {
     let root = root();
-    let work = build::target_folder(&root).join("dist-work");
     let kinds: BTreeSet<Kind> = match arguments.only.as_slice() {
         [] => Kind::value_variants().iter().copied().collect(),
         some => some.iter().copied().collect(),
     };
-    let release = release(arguments, &root, &work)?;
     let to = root.join(&arguments.to);
+    // Beside the result: two of this program do not share it.
+    let work = to.with_extension("work");
+    let release = release(arguments, &root, &work)?;
     if to.exists() {
         std::fs::remove_dir_all(&to).map_err(|why| format!("{}: {why}", to.display()))?;
     }

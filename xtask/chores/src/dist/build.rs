@@ -82,16 +82,15 @@ pub(super) fn program(platform: &Platform, root: &Path) -> Result<PathBuf, Strin
     Ok(target.join(platform.target).join("dist/fake-apiserver"))
 }
 
-/// Returns the folders of this machine whose names would be in the program, the innermost first, and their substitutes.
+/// Returns the folders of this machine whose names would be in the program, and their substitutes. Of several that match, the last
+/// counts: the target folder may be in the repository.
 fn renamed(root: &Path, target: &Path) -> Vec<(String, &'static str)> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    let mut renamed = vec![
-        (root.display().to_string(), "/source"),
-        (target.display().to_string(), "/target"),
-    ];
-    renamed.extend(home.map(|home| (home.display().to_string(), "/cargo")));
-    renamed
+    let home = home.map(|home| (home.display().to_string(), "/cargo"));
+    let source = (root.display().to_string(), "/source");
+    let target = (target.display().to_string(), "/target");
+    [Some(source), home, Some(target)].into_iter().flatten().collect()
 }
 
 /// Returns the folder that Cargo builds into.

@@ -52,7 +52,12 @@ final class Binary {
 
     private static Path cache() {
         String cache = System.getenv("XDG_CACHE_HOME");
-        return cache == null || cache.isEmpty() ? Path.of(System.getProperty("user.home"), ".cache") : Path.of(cache);
+        if (cache != null && !cache.isEmpty()) {
+            return Path.of(cache);
+        }
+        // As other programs find it: the property user.home is not the variable.
+        String home = System.getenv("HOME");
+        return Path.of(home == null || home.isEmpty() ? System.getProperty("user.home") : home, ".cache");
     }
 
     /** Returns the unpacked program, or null if no jar has one for the platform. */

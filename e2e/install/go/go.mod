@@ -1,0 +1,3 @@
+module example.com/first
+
+go 1.24
