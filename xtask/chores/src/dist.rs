@@ -97,7 +97,10 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn dist(arguments: &Arguments) -> Result<(), String> {
-    let root = root();
+    // A relative path would be another one in each folder, and the folder's name is part of the build.
+    let root = root()
+        .canonicalize()
+        .map_err(|why| format!("the repository: {why}"))?;
     let kinds: BTreeSet<Kind> = match arguments.only.as_slice() {
         [] => Kind::value_variants().iter().copied().collect(),
         some => some.iter().copied().collect(),

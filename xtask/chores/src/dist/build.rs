@@ -58,28 +58,28 @@ pub(super) fn program(platform: &Platform, root: &Path) -> Result<PathBuf, Strin
     cargo
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_INCREMENTAL", "0");
-    // The text of a panic has the path of its source, and so does the C code.
+    // The text of a panic has the path of its source.
     let renamed = renamed(root, &target);
-    let rust: Vec<String> = renamed
-        .iter()
-        .map(|(from, to)| format!("--remap-path-prefix={from}={to}"))
-        .collect();
-    let c: Vec<String> = renamed
-        .iter()
-        .map(|(from, to)| format!("-ffile-prefix-map={from}={to}"))
-        .collect();
+    let flags = { renamed.iter() }.map(|(from, to)| format!("--remap-path-prefix={from}={to}"));
+    let flags: Vec<String> = flags.collect();
     cargo
         .env_remove("RUSTFLAGS")
-        .env("CARGO_ENCODED_RUSTFLAGS", rust.join("\x1f"));
-    cargo.env(
-        format!("CFLAGS_{}", platform.target.replace('-', "_")),
-        c.join(" "),
-    );
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     let status = cargo.status().map_err(|why| format!("cannot run cargo: {why}"))?;
     if !status.success() {
         return Err(format!("the build for {} failed: {status}", platform.target));
     }
-    Ok(target.join(platform.target).join("dist/fake-apiserver"))
+    let program = target.join(platform.target).join("dist/fake-apiserver");
+    let bytes = std::fs::read(&program).map_err(|why| format!("{}: {why}", program.display()))?;
+    for (folder, _) in &renamed {
+        if memchr::memmem::find(&bytes, folder.as_bytes()).is_some() {
+            return Err(format!(
+                "{} has the path {folder}: another machine would build other bytes",
+                program.display()
+            ));
+        }
+    }
+    Ok(program)
 }
 
 /// Returns the folders of this machine whose names would be in the program, and their substitutes. Of several that match, the last
