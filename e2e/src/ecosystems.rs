@@ -7,8 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tests::programs::as_in_a_shell;
-
+use crate::install;
 use crate::toolchain::{self, Missing, copy, environment, fake_apiserver, kept, npm_ci, repository, run};
 
 /// Files that tools create next to the sources of a copy.
@@ -50,8 +49,8 @@ pub fn python() -> Result<(), Missing> {
     Ok(())
 }
 
-/// Builds the wheel around this build of `fake-apiserver`, installs it as `examples/python` says, in a new environment, and
-/// tests the example with what was installed.
+/// Installs the wheel of `cargo xtask dist` as `examples/python` says, in a new environment, and tests the example with what was
+/// installed.
 ///
 /// # Errors
 ///
@@ -59,27 +58,10 @@ pub fn python() -> Result<(), Missing> {
 ///
 /// # Panics
 ///
-/// If the wheel cannot be built or installed, or a test fails.
+/// If the wheel cannot be made, or a test fails.
 pub fn wheel() -> Result<(), Missing> {
     let package = repository().join("packages/python");
-    let built = kept("wheel");
-    let maturin = toolchain::virtual_environment(&package.join("wheel"), &kept("maturin"))?;
-    if built.exists() {
-        std::fs::remove_dir_all(&built).map_err(|error| format!("{}: {error}", built.display()))?;
-    }
-    let mut build = Command::new(maturin.join("bin/maturin"));
-    build
-        .args(["build", "--locked", "--compatibility", "linux", "--out"])
-        .arg(&built)
-        .args([
-            "--profile",
-            if cfg!(debug_assertions) { "dev" } else { "release" },
-        ])
-        .env("CARGO", package.join("wheel/cargo-of-tests"))
-        .current_dir(&package);
-    as_in_a_shell(&mut build);
-    tested("maturin build", &mut build);
-
+    let built = install::dist("wheels", "wheels")?.folder;
     let example = repository().join("examples/python");
     let fresh = kept("wheel-installed");
     let mut environment = Command::new("python3");

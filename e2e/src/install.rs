@@ -22,14 +22,17 @@ const PUBLISHED: &str = "https://github.com/fake-apiserver/fake-apiserver/releas
 const SETUP_ENVTEST: &str = "sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1";
 
 /// Artefacts of one kind, made from this build of `fake-apiserver`.
-struct Dist {
-    folder: PathBuf,
+pub(crate) struct Dist {
+    pub(crate) folder: PathBuf,
     /// URL of the folder, by HTTP.
     url: String,
 }
 
-/// Makes the artefacts of a kind of `cargo xtask dist --only`.
-fn dist(kind: &str) -> Result<Dist, Missing> {
+/// Makes the artefacts of a kind of `cargo xtask dist --only`, in a folder that no other test of this program uses.
+///
+/// # Errors
+/// They cannot be made.
+pub(crate) fn dist(kind: &str, folder: &str) -> Result<Dist, Missing> {
     static BINARY: LazyLock<Result<PathBuf, Missing>> = LazyLock::new(|| {
         let stripped = kept("install").join("fake-apiserver");
         copy(fake_apiserver(), &stripped)?;
@@ -37,8 +40,8 @@ fn dist(kind: &str) -> Result<Dist, Missing> {
         drop(Command::new("strip").arg(&stripped).output());
         Ok(stripped)
     });
-    let folder = kept("install").join(kind);
-    let url = format!("{}/{kind}", served::url(&kept("install"))?);
+    let url = format!("{}/{folder}", served::url(&kept("install"))?);
+    let folder = kept("install").join(folder);
     let mut chores = Command::new(programs::path("chores"));
     chores.args(["dist", "--draft", "--level", "0", "--only", kind, "--url", &url]);
     chores
@@ -68,7 +71,7 @@ fn line(test: &str, dist: &Dist) -> String {
 /// # Panics
 /// If a step fails.
 pub fn archive() -> Result<(), Missing> {
-    let dist = dist("archives")?;
+    let dist = dist("archives", "archives")?;
     let root = Root::new("archive", &["curl", "tar", "gzip", "uname", "python3"])?;
     root.copy(&repository().join("e2e/install/archive"))?;
     root.succeeds(&line("archive", &dist));
@@ -92,7 +95,7 @@ pub fn archive() -> Result<(), Missing> {
 /// # Panics
 /// If a step fails.
 pub fn python() -> Result<(), Missing> {
-    let dist = dist("wheels")?;
+    let dist = dist("wheels", "wheels")?;
     let mut root = Root::new("python", &["python3"])?;
     root.copy(&repository().join("e2e/install/python"))?;
     root.succeeds("python3 -m venv environment");
@@ -115,7 +118,7 @@ pub fn python() -> Result<(), Missing> {
 /// # Panics
 /// If a step fails.
 pub fn javascript() -> Result<(), Missing> {
-    let dist = dist("npm")?;
+    let dist = dist("npm", "npm")?;
     let mut root = Root::new("javascript", &["node", "npm", "npx"])?;
     root.copy(&repository().join("e2e/install/javascript"))?;
     served::npm_registry(&dist.folder, &dist.url)?;
@@ -134,7 +137,7 @@ pub fn javascript() -> Result<(), Missing> {
 /// # Panics
 /// If a step fails.
 pub fn go() -> Result<(), Missing> {
-    let dist = dist("go")?;
+    let dist = dist("go", "go")?;
     let mut root = Root::new("go", &["go"])?;
     root.copy(&repository().join("e2e/install/go"))?;
     root.set("GOPROXY", &format!("file://{}/go,off", dist.folder.display()));
@@ -164,7 +167,7 @@ pub fn go() -> Result<(), Missing> {
 /// # Panics
 /// If a step fails.
 pub fn java() -> Result<(), Missing> {
-    let dist = dist("java")?;
+    let dist = dist("java", "java")?;
     let mut root = Root::new("java", &["java", "mvn"])?;
     root.copy(&repository().join("e2e/install/java"))?;
     let url = format!("file://{}/maven", dist.folder.display());
@@ -194,7 +197,7 @@ pub fn java() -> Result<(), Missing> {
 /// If a step fails.
 pub fn envtest() -> Result<(), Missing> {
     let mut suite = crate::toolchain::envtest_project()?;
-    let dist = dist("envtest")?;
+    let dist = dist("envtest", "envtest")?;
     let tools = kept("install-setup-envtest");
     if !tools.join("setup-envtest").exists() {
         run(
@@ -215,6 +218,36 @@ pub fn envtest() -> Result<(), Missing> {
     run("the envtest project", &mut suite).unwrap_or_else(|why| panic!("{why}"));
     let verdict = std::fs::read_to_string(&verdict).unwrap_or_default();
     assert!(verdict.contains("\"outcome\":\"pass\""), "{verdict}");
+    Ok(())
+}
+
+/// Installs the program as the action for GitHub does: by a digest of its commit, and not with another digest.
+///
+/// # Errors
+/// A tool is missing.
+///
+/// # Panics
+/// If a step fails.
+pub fn action() -> Result<(), Missing> {
+    const DIGESTS: &str = "packages/go/fakeapiserver/checksums.go";
+    let dist = dist("go", "action")?;
+    let root = Root::new("action", &["bash", "curl", "tar", "gzip", "sed"])?;
+    root.copy_file(&repository().join("action/install"), "action/install")?;
+    root.copy_file(&dist.folder.join("go/checksums.go"), DIGESTS)?;
+    root.succeeds("bash action/install installed");
+    let version = root.succeeds("installed/bin/fake-apiserver --version");
+    assert!(version.starts_with("fake-apiserver "), "{version}");
+    root.succeeds(&format!("sed -i 's/gz\", \"[0-9a-f]*/gz\", \"0000/' {DIGESTS}"));
+    let refused = root.succeeds("bash action/install other 2>&1 || echo exit code $?");
+    assert!(refused.contains("it is not the file of the release"), "{refused}");
+    assert!(refused.ends_with("exit code 1\n"), "{refused}");
+    // Without a digest the commit is built; there is no Rust here.
+    root.succeeds(&format!("sed -i '/gz/d' {DIGESTS}"));
+    let built = root.succeeds("bash action/install other 2>&1 || true");
+    assert!(
+        built.contains("fake-apiserver is built") && built.contains("cargo"),
+        "{built}"
+    );
     Ok(())
 }
 

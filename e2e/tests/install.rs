@@ -36,6 +36,11 @@ fn envtest() {
 }
 
 #[test]
+fn action() {
+    or_skip(install::action());
+}
+
+#[test]
 fn the_page_about_installation_has_every_line() {
     let page = std::fs::read_to_string(repository().join("docs/install.md")).unwrap();
     let lines = Lines::read();

@@ -108,6 +108,14 @@ impl Root {
         copied(from, &self.folder)
     }
 
+    /// Copies a file to a path in this folder.
+    ///
+    /// # Errors
+    /// It cannot be copied.
+    pub(super) fn copy_file(&self, from: &Path, to: &str) -> Result<(), Missing> {
+        copy(from, &self.folder.join(to))
+    }
+
     /// Writes a file.
     ///
     /// # Errors

@@ -62,12 +62,15 @@ enum Kind {
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Platform to build [default: those of Linux]; may be repeated.
-    #[arg(long, value_name = "TARGET", conflicts_with = "binary")]
+    /// Platform to build [default: those of Linux, or none with --binary]; may be repeated.
+    #[arg(long, value_name = "TARGET")]
     platform: Vec<String>,
     /// Package this program instead of building one; may be repeated, once per platform.
     #[arg(long, value_name = "FILE")]
     binary: Vec<PathBuf>,
+    /// Also write the digests of the archives into the repository, for the Go module and the action.
+    #[arg(long)]
+    record: bool,
     /// Accept programs that are not for publication: linked dynamically.
     #[arg(long, requires = "binary")]
     draft: bool,
@@ -153,6 +156,10 @@ fn dist(arguments: &Arguments) -> Result<(), String> {
         artifacts.extend(made);
     }
     write(&to, &archives)?;
+    if arguments.record {
+        let digests = golang::digests(&release, &archives)?;
+        write(&root, &[digests])?;
+    }
     artifacts.extend(archives);
     write(&to, &[sums(&artifacts)])
 }
@@ -226,10 +233,9 @@ fn programs(arguments: &Arguments, root: &Path) -> Result<Vec<(&'static Platform
             .map_err(|why| format!("{}: {why}", path.display()))?;
         programs.push((read.platform, path));
     }
-    if !programs.is_empty() {
-        return Ok(programs);
-    }
-    let platforms: Vec<&Platform> = if arguments.platform.is_empty() {
+    let platforms: Vec<&Platform> = if !programs.is_empty() && arguments.platform.is_empty() {
+        Vec::new()
+    } else if arguments.platform.is_empty() {
         PLATFORMS.iter().filter(|platform| platform.default).collect()
     } else {
         arguments

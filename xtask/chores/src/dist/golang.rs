@@ -55,6 +55,15 @@ pub(super) fn artifacts(release: &Release, archives: &[Artifact]) -> Result<Vec<
     ])
 }
 
+/// Returns the file with digests at its place in the repository.
+///
+/// # Errors
+/// An archive is missing in `archives`.
+pub(super) fn digests(release: &Release, archives: &[Artifact]) -> Result<Artifact, String> {
+    let text = checksums(release, archives)?;
+    Ok(Artifact::new(format!("{MODULE}/{CHECKSUMS}"), text))
+}
+
 /// Returns the source file with the URL, name and digest of each archive.
 fn checksums(release: &Release, archives: &[Artifact]) -> Result<String, String> {
     let mut text = format!(
