@@ -1,4 +1,4 @@
-//! Installs what `cargo xtask dist` makes as a stranger does: by the line that the documentation prints, in a folder of its own,
+//! Installs what `cargo xtask dist` makes as a stranger does: by the line that the documentation prints, in a new folder
 //! without Rust, from files of this machine; and runs a first test with it. It must not know how an artefact is made.
 
 pub mod lines;

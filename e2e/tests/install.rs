@@ -1,4 +1,4 @@
-//! Every install line of the documentation, tried from a local build in a folder of its own without Rust, up to a first verdict.
+//! Every install line of the documentation, tried from a local build in a new folder without Rust, up to a first verdict.
 //!
 //! `cargo test --workspace --test install`. The lines are in e2e/install/lines.yaml.
 

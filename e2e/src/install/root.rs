@@ -1,4 +1,4 @@
-//! A folder in which a stranger works: an environment of its own, no Rust on its `PATH`, a home without files.
+//! A folder in which a stranger works: a separate environment, no Rust on its `PATH`, a home without files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

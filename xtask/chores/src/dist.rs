@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: makes every artefact of a release in target/dist, from one build per platform.
 //!
-//! Each format is a function from values to bytes, in a file of its own; here they are read, chosen and written. The same input
+//! Each format is a function from values to bytes, in its own file; here they are read, chosen and written. The same input
 //! gives the same bytes: entries are sorted, times are SOURCE_DATE_EPOCH.
 
 mod archives;
@@ -372,7 +372,7 @@ mod tests {
         let (once, twice) = (all(&samples::release()), all(&samples::release()));
         assert_eq!(sums(&once), sums(&twice));
         let paths: BTreeSet<&str> = once.iter().map(|artifact| artifact.path.as_str()).collect();
-        assert_eq!(paths.len(), once.len(), "every artefact has a path of its own");
+        assert_eq!(paths.len(), once.len(), "every artefact has its own path");
     }
 
     #[test]
