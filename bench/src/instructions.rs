@@ -9,7 +9,7 @@ mod cases;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
@@ -27,12 +27,15 @@ const NOT_JUDGED: u8 = 4;
 
 #[derive(clap::Args)]
 pub(crate) struct Instructions {
-    /// Server under test: a release build of `fake-apiserver`
+    /// Server under test: a build of `fake-apiserver` with the profile
     #[arg(long, value_name = "PATH")]
     binary: PathBuf,
-    /// A release build of `bench-watcher`
+    /// A build of `bench-watcher` with the profile
     #[arg(long, value_name = "PATH")]
     watcher: PathBuf,
+    /// Cargo's profile of the programs: the counts of each are apart
+    #[arg(long, value_name = "NAME")]
+    profile: String,
     /// File of the committed counts
     #[arg(long, value_name = "PATH")]
     counts: PathBuf,
@@ -55,9 +58,12 @@ struct Committed {
     rustc: String,
     /// `valgrind --version`.
     valgrind: String,
-    /// Instructions of one operation, by name.
-    counts: BTreeMap<String, u64>,
+    /// Instructions of one operation, by name, for each of Cargo's profiles.
+    counts: BTreeMap<String, Counts>,
 }
+
+/// Instructions of one operation, by its name.
+type Counts = BTreeMap<String, u64>;
 
 /// Counts, and compares or writes. Exit code 0: no operation is dearer or cheaper than the file says; 1: one is; 3: a program
 /// cannot run; 4: the file is of another rustc or valgrind.
@@ -78,7 +84,7 @@ pub(crate) fn run(arguments: &Instructions) -> io::Result<ExitCode> {
         scratch,
     };
     let tools = [callgrind::version("rustc")?, callgrind::version("valgrind")?];
-    let mut counted = BTreeMap::new();
+    let mut counted = Counts::new();
     for case in &CASES {
         if arguments.only.is_empty() || arguments.only.iter().any(|only| only == case.name) {
             counted.insert(case.name.to_owned(), (case.count)(&programs)?);
@@ -86,10 +92,11 @@ pub(crate) fn run(arguments: &Instructions) -> io::Result<ExitCode> {
         }
     }
     if arguments.write {
-        return written(&arguments.counts, tools, counted);
+        return written(arguments, tools, counted);
     }
     let text = std::fs::read_to_string(&arguments.counts)?;
-    let committed: Committed = serde_json::from_str(&text).map_err(io::Error::other)?;
+    let mut committed: Committed = serde_json::from_str(&text).map_err(io::Error::other)?;
+    let counts = committed.counts.remove(&arguments.profile).unwrap_or_default();
     let [rustc, valgrind] = &tools;
     let is_judged = committed.rustc == *rustc && committed.valgrind == *valgrind;
     let mut differing = 0;
@@ -97,10 +104,7 @@ pub(crate) fn run(arguments: &Instructions) -> io::Result<ExitCode> {
         let Some(case) = CASES.iter().find(|case| case.name == name) else {
             continue;
         };
-        let change = committed
-            .counts
-            .get(name)
-            .map(|before| Change::of(*before, *count));
+        let change = counts.get(name).map(|before| Change::of(*before, *count));
         differing += usize::from(!matches!(change, Some(Change::None(_))));
         let words = change.map_or_else(|| "is new".to_owned(), Change::words);
         writeln!(
@@ -110,11 +114,7 @@ pub(crate) fn run(arguments: &Instructions) -> io::Result<ExitCode> {
             case.work
         )?;
     }
-    let gone = committed
-        .counts
-        .keys()
-        .filter(|name| !known.contains(&name.as_str()));
-    for name in gone {
+    for name in counts.keys().filter(|name| !known.contains(&name.as_str())) {
         differing += 1;
         writeln!(io::stdout(), "{name:<18} is no operation any more")?;
     }
@@ -140,16 +140,18 @@ pub(crate) fn run(arguments: &Instructions) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes counts; those of other operations stay.
+/// Writes the counts of a profile; those of other operations and profiles stay.
 fn written(
-    file: &Path,
+    arguments: &Instructions,
     [rustc, valgrind]: [String; 2],
-    counted: BTreeMap<String, u64>,
+    counted: Counts,
 ) -> io::Result<ExitCode> {
+    let file = &arguments.counts;
     let before = std::fs::read_to_string(file).ok();
     let before = before.and_then(|text| serde_json::from_str::<Committed>(&text).ok());
     let before = before.filter(|before| before.rustc == rustc && before.valgrind == valgrind);
-    let mut counts = before.map(|before| before.counts).unwrap_or_default();
+    let mut profiles = before.map(|before| before.counts).unwrap_or_default();
+    let mut counts = profiles.remove(&arguments.profile).unwrap_or_default();
     counts.retain(|name, _| CASES.iter().any(|case| case.name == name));
     // A count within the noise stays, so that only what changed is in the diff.
     counts.extend(
@@ -161,10 +163,11 @@ fn written(
             })
             .collect::<Vec<_>>(),
     );
+    profiles.insert(arguments.profile.clone(), counts);
     let committed = Committed {
         rustc,
         valgrind,
-        counts,
+        counts: profiles,
     };
     let text = serde_json::to_string_pretty(&committed).map_err(io::Error::other)?;
     std::fs::write(file, text + "\n")?;

@@ -26,7 +26,9 @@ pub(crate) struct Executable {
 pub(crate) enum Build {
     /// As for tests: nothing that they compiled is compiled again.
     Debug,
-    /// Optimized, with the features that each selects alone, as it is distributed.
+    /// Optimized, with the features that the packages select, as users build it.
+    Release,
+    /// The same and linked by LTO, as it is distributed.
     Dist,
 }
 
@@ -49,8 +51,8 @@ pub(crate) fn programs<const N: usize>(
     cargo.arg("build").current_dir(clients::root());
     match build {
         Build::Debug => cargo.arg("--workspace"),
-        Build::Dist => cargo
-            .args(["--profile", "dist"])
+        Build::Release | Build::Dist => cargo
+            .args(["--profile", if build == Build::Dist { "dist" } else { "release" }])
             .args(wanted.iter().flat_map(|(package, _)| ["--package", package])),
     };
     cargo.args(wanted.iter().flat_map(|(_, name)| ["--bin", name]));

@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// Write bench/instructions.json instead of comparing with it.
     #[arg(long)]
     write: bool,
+    /// Count the distributed programs, which take minutes to link, and not those of `cargo install`.
+    #[arg(long)]
+    dist: bool,
 }
 
 /// Counts. Exit code 0: as committed; 1: an operation costs more or less; 3: a program cannot run; 4: not judged, because the
@@ -26,7 +29,12 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         ("fake-apiserver-cli", "fake-apiserver"),
         ("bench-watcher", "bench-watcher"),
     ];
-    let [bench, server, watcher] = match cargo::programs(Build::Dist, wanted) {
+    let (build, profile) = if arguments.dist {
+        (Build::Dist, "dist")
+    } else {
+        (Build::Release, "release")
+    };
+    let [bench, server, watcher] = match cargo::programs(build, wanted) {
         Ok(built) => built,
         Err(problem) => {
             eprintln!("bench: {problem}");
@@ -37,6 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let mut command = Command::new(&bench);
     command.arg("instructions").arg("--binary").arg(server);
     command.arg("--watcher").arg(watcher);
+    command.arg("--profile").arg(profile);
     command.arg("--counts").arg(root.join(COUNTS));
     command.arg("--scratch").arg(root.join("target"));
     if !arguments.only.is_empty() {
