@@ -19,11 +19,12 @@ use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::{Rules, Shard, Standing, exit_code};
 use conformance::adapter::tested::{Client, Tested};
 use conformance::baseline::Baseline;
-use fake_apiserver::scenario::edition::{self, Edition};
+use fake_apiserver::scenario::edition::Edition;
 use futures::{StreamExt as _, stream};
 
 use self::report::Report;
 use self::select::Selected;
+use crate::scoring::{Flaky, edition_of};
 use crate::stop::Stop;
 use crate::words::span;
 use crate::{Failure, known_failures, private, stage};
@@ -144,15 +145,6 @@ enum Profile {
     Full,
 }
 
-/// What a flaky test is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Flaky {
-    /// A failure.
-    Fail,
-    /// Reported only.
-    Report,
-}
-
 /// Attempts whose evidence is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Keep {
@@ -160,18 +152,6 @@ enum Keep {
     OnFailure,
     /// All that were played.
     Always,
-}
-
-/// Parses the name of an edition.
-fn edition_of(name: &str) -> Result<&'static Edition, String> {
-    edition::edition(name).ok_or_else(|| {
-        let names = edition::editions()
-            .iter()
-            .rev()
-            .map(|edition| edition.name.as_str());
-        let names: Vec<&str> = names.chain([edition::LATEST]).collect();
-        format!("this version has: {}", names.join(", "))
-    })
 }
 
 /// Runs the tests.

@@ -26,6 +26,7 @@ mod random;
 mod recheck;
 mod report;
 mod run;
+mod scoring;
 mod serve;
 mod show;
 mod stage;

@@ -3,9 +3,11 @@
 mod aim;
 mod child;
 mod choice;
+mod evidence;
 mod known;
 mod lives;
 mod options;
+mod play;
 mod report;
 mod restart;
 mod retarget;
@@ -16,46 +18,25 @@ mod weigh;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
 use std::time::Duration;
 
-use conformance::adapter::timeouts::{self, TimeoutCheck, Timeouts, hang_end, last_activity};
-use fake_apiserver::net::Edge;
-use fake_apiserver::record::line::{line, run_end};
-use fake_apiserver::record::{Record, RunEnd, What};
-use fake_apiserver::scenario::{self, InitialList, Scenario, SharedScenario, Style, Version, Warning};
-use fake_apiserver::server::{Limits, Server};
+use fake_apiserver::record::Record;
+use fake_apiserver::scenario::{Scenario, SharedScenario, Style};
 use futures::{StreamExt as _, stream};
-use judge::effect::Effects;
 use judge::verdict::Verdict;
-use judge::wire::{Loops, Needs, grants, is_set, is_shown_by_requests, needed_settings, needs, takes};
-use tokio::sync::Notify;
-use tokio::time::{Instant, timeout};
+use judge::wire::{Needs, grants, is_set, is_shown_by_requests, needed_settings, needs, takes};
 
-use self::aim::Aim;
-use self::child::{Child, Launch};
 use self::choice::Loaded;
 use self::known::{Excuse, Known};
-use self::lives::{CLOSING, Left, lives};
 pub(crate) use self::options::Run;
-use self::options::{ALL, Format, Profile};
-use self::restart::{Restart, RestartPolicy};
-use self::retarget::Retarget;
-use self::weigh::{certain, cut_words, judged, proofs, proven, weighed};
-use crate::built_in;
-use crate::judging::{Commentator, Judge};
-use crate::stage::{self, Running, Stage};
+use self::options::{ALL, Flaky, Format, Profile};
+use self::play::{PASSED, play_or_skip};
+use self::restart::Restart;
 use crate::stop::{INTERRUPTED, Stop};
-use crate::{Failure, output, private};
+use crate::{Failure, built_in, output, private, stage};
 
 /// Exit code of a run with entries of known failures that are no failures.
 const STALE: u8 = 5;
-
-/// Maximum requests kept of the first scenario, for the settings that they show.
-const REQUESTS_KEPT: usize = 100;
-
-/// Time after the end in which something can still be proven: the longest timeout of the judge.
-const AFTERWARDS: Duration = Duration::from_secs(5);
 
 /// Result for one scenario, played or not.
 #[derive(Debug)]
@@ -77,6 +58,12 @@ pub(crate) struct Played {
     pub(crate) requests: usize,
     /// All records as lines, if it failed.
     pub(crate) trace: Vec<String>,
+    /// Outcome of every attempt that was judged, this one first.
+    pub(crate) tries: Vec<&'static str>,
+    /// The trace, if evidence or a page of it was requested.
+    pub(crate) records: Vec<Record>,
+    /// Whether the scenario is part of this program.
+    pub(crate) is_built_in: bool,
 }
 
 /// Reason why a scenario has no verdict.
@@ -105,12 +92,19 @@ impl fmt::Display for Skipped {
 
 impl Played {
     /// Whether it failed, and not as it is known to.
-    pub(crate) fn failed(&self) -> bool {
-        self.known.is_none() && self.result.as_ref().is_ok_and(|verdict| !verdict.passed())
+    pub(crate) fn failed(&self, run: &Run) -> bool {
+        let is_reported_only = run.flaky == Flaky::Report && self.is_flaky();
+        let has_failed = self.result.as_ref().is_ok_and(|verdict| !verdict.passed());
+        has_failed && self.known.is_none() && !is_reported_only
     }
 
     pub(crate) fn passed(&self) -> bool {
         self.result.as_ref().is_ok_and(Verdict::passed)
+    }
+
+    /// Whether it failed first, and passed when it was repeated.
+    pub(crate) fn is_flaky(&self) -> bool {
+        self.tries.len() > 1 && self.tries.last() == Some(&PASSED)
     }
 }
 
@@ -124,9 +118,15 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     if let Some(shard) = run.shard {
         scenarios.retain(|loaded| shard.has(&loaded.scenario.id));
     }
+    if let Some(edition) = run.edition {
+        scenarios.retain(|loaded| loaded.named || edition.has(&loaded.scenario.id));
+    }
     let known = Known::read(run.known_failures.as_deref(), &run.library)?;
-    if let Some(path) = &run.junit {
+    for path in [&run.junit, &run.html].into_iter().flatten() {
         private::check_new(path)?;
+    }
+    if let Some(folder) = &run.evidence {
+        evidence::check(folder)?;
     }
     for errors in &mistaken {
         output::log_raw(&errors.render(Style::for_stderr()));
@@ -138,7 +138,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     let ids: Vec<String> = ids.collect();
     let exists = |id: &str| ids.iter().any(|known| known == id) || built_in::has(id);
     let mut report = report::Report::new(run.format, ids.clone());
-    let (played, stale) = stage::block_on(async |stop| {
+    let code = stage::block_on(async |stop| {
         let played = play_all(&run, scenarios, &known, &mut report, &stop).await?;
         let passed = |id: &str| played.iter().any(|one| one.scenario.id == id && one.passed());
         let (stale, unseen) = known.stale(exists, passed);
@@ -148,38 +148,44 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
             stale: &stale,
             unseen: &unseen,
         };
+        let code = exit_code(&ended, &run);
         if let Some(path) = &run.junit {
             private::write_new(path, &report::junit(&ended, &run)?)?;
         }
+        evidence::write(&ended, &run, code)?;
         report.ends(&ended, &run, &stop).await?;
-        Ok((played, stale))
+        Ok(code)
     })?;
-    let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
-    if count(&|one| one.result == Err(Skipped::Interrupted)) > 0 {
-        return Err(Failure::Silent(INTERRUPTED));
+    match code {
+        0 => Ok(()),
+        code => Err(Failure::Silent(code)),
     }
-    if count(&|one| matches!(one.result, Err(Skipped::NotStarted(_)))) > 0 {
-        return Err(Failure::Silent(3));
+}
+
+/// Returns the exit code of a run.
+fn exit_code(ended: &report::Ended<'_>, run: &Run) -> u8 {
+    let any = |of: &dyn Fn(&Played) -> bool| ended.played.iter().any(of);
+    if any(&|one| one.result == Err(Skipped::Interrupted)) {
+        INTERRUPTED
+    } else if any(&|one| matches!(one.result, Err(Skipped::NotStarted(_)))) {
+        3
+    } else if !ended.mistaken.is_empty() {
+        2
+    } else if any(&|one| one.failed(run)) {
+        1
+    } else if !ended.stale.is_empty() {
+        STALE
+    } else if !any(&|one| one.result.is_ok()) {
+        4
+    } else {
+        0
     }
-    if !mistaken.is_empty() {
-        return Err(Failure::Silent(2));
-    }
-    if count(&Played::failed) > 0 {
-        return Err(Failure::Silent(1));
-    }
-    if !stale.is_empty() {
-        return Err(Failure::Silent(STALE));
-    }
-    if count(&|one| one.result.is_ok()) == 0 {
-        return Err(Failure::Silent(4));
-    }
-    Ok(())
 }
 
 /// Prints the scenarios that would be played, one a line. A scenario that needs an adapter, settings or time is not.
 fn list(run: &Run, scenarios: Vec<Loaded>, has_mistakes: bool) -> Result<(), Failure> {
     let mut text = String::new();
-    for Loaded { scenario, named } in scenarios {
+    for Loaded { scenario, named, .. } in scenarios {
         let unset = unset(run, &scenario);
         let missing = match can_show(&scenario, &unset, &[]) {
             true => 0,
@@ -250,46 +256,6 @@ fn started_elsewhere(mut one: Played, earlier: &[Played]) -> Played {
     one
 }
 
-async fn play_or_skip(
-    run: &Run,
-    Loaded { mut scenario, named }: Loaded,
-    sent: &RefCell<Vec<Record>>,
-    stop: &Stop,
-) -> Result<Played, Failure> {
-    let to = Retarget {
-        resource: run.resource.clone(),
-        namespace: run.namespace.clone(),
-    };
-    let stays = match to.apply(&scenario) {
-        Ok(moved) => {
-            scenario = Arc::new(moved);
-            None
-        }
-        Err(why) => Some(Skipped::NotJudged(format!("it cannot be moved: {why}"))),
-    };
-    let unset = unset(run, &scenario);
-    let to_show = match can_show(&scenario, &unset, &sent.borrow()) {
-        true => unset.clone(),
-        false => Vec::new(),
-    };
-    let needed = left_out(run, &scenario, named, unset.len() - to_show.len());
-    let skipped = match (needed, scenario::warnings(&scenario).first()) {
-        (Some(needs), _) => Some(Skipped::Needs(needs)),
-        // The expectation cannot be met by any client: a mistake of the file, not of the client.
-        (None, Some(Warning { at, message, hint })) => Some(Skipped::NotJudged(format!(
-            "{}:{}: {message}: {hint}",
-            scenario.path.display(),
-            at.line
-        ))),
-        (None, None) => stays,
-    };
-    match skipped {
-        None if stop.is_requested() => Ok(unplayed(scenario, Skipped::Interrupted)),
-        None => play_one(run, scenario, &to_show, sent, stop).await,
-        Some(skipped) => Ok(unplayed(scenario, skipped)),
-    }
-}
-
 /// Returns what keeps a scenario from being played. `missing`: number of settings that it needs, and that the command line does not
 /// promise and requests cannot show.
 fn left_out(run: &Run, scenario: &Scenario, named: bool, missing: usize) -> Option<Needs> {
@@ -299,21 +265,6 @@ fn left_out(run: &Run, scenario: &Scenario, named: bool, missing: usize) -> Opti
     needs(scenario)
         .filter(|needs| !matches!(needs, Needs::Told(_)) || missing > 0)
         .or_else(|| is_too_long.then_some(Needs::Time(time + granted)))
-}
-
-fn unplayed(scenario: SharedScenario, skipped: Skipped) -> Played {
-    Played {
-        scenario,
-        result: Err(skipped),
-        known: None,
-        proofs: Vec::new(),
-        output: Vec::new(),
-        took: Duration::ZERO,
-        restarts: Vec::new(),
-        trace: Vec::new(),
-        end: None,
-        requests: 0,
-    }
 }
 
 /// Returns the settings that the scenario needs and that the command line does not promise.
@@ -333,244 +284,4 @@ fn can_show(scenario: &Scenario, unset: &[&'static str], sent: &[Record]) -> boo
     unset
         .iter()
         .all(|key| is_shown_by_requests(key) && is_set(scenario, key, sent) != Some(false))
-}
-
-/// Plays a scenario. `to_show`: settings without which it proves nothing; the command's requests must have them. `sent`: requests of
-/// the first scenario that was played.
-async fn play_one(
-    run: &Run,
-    scenario: SharedScenario,
-    to_show: &[&'static str],
-    sent: &RefCell<Vec<Record>>,
-    stop: &Stop,
-) -> Result<Played, Failure> {
-    let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
-    let limits = timeouts::disable(Limits::wire());
-    let server = Server::with_limits(scenario.clone(), run.seed, limits);
-    let stage = Stage {
-        server,
-        what: scenario.id.clone(),
-        version: scenario.server.version,
-        wall_clock: None,
-        serving: stage::serving(&scenario.server, run.tls),
-        control_port: 0,
-        control_token: None,
-        namespace: scenario.target.namespace.clone(),
-        kubeconfig: None,
-    };
-    let excused = scenario
-        .expect
-        .excused
-        .iter()
-        .map(|excuse| excuse.invariant.clone());
-    let judge = Judge::new(Loops::One, excused.collect());
-    let mut running = Running::open(stage, judge.clone()).await?;
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the command is an edge, and reports how long a run took"
-    )]
-    let began = Instant::now();
-    let launch = Launch::of(&run.command, &running, &scenario, run.trace)?;
-    let mut child = Child::start(&launch)?;
-    let edge = running.edge.clone();
-    let reference = built_in::reference(&scenario.id);
-    let timeouts = Timeouts::of(&scenario, reference, run.timeout, run.hang_after);
-    let (mut forced, mut cut, mut skipped, mut astray) = (None, None, None, None);
-    let (mut ended, mut broken, mut keeps_failing) = (None, None, false);
-    let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
-    let heard = Commentator {
-        judge: judge.clone(),
-        shows_all: run.trace,
-    };
-    let scene = async {
-        let waiting = || edge.steer(|server, _| server.waiting_step()).flatten();
-        tokio::select! {
-            () = edge.finished() => {}
-            left = lives(&mut child, &launch, &edge, run.restart, timeouts.total) => match left {
-                Ok(Left::Gone) => forced = Some(RunEnd::ClientGone),
-                Ok(Left::NotStarted(why)) => {
-                    forced = Some(RunEnd::ClientGone);
-                    skipped = Some(Skipped::NotStarted(why));
-                }
-                Ok(Left::KeepsFailing(why)) => {
-                    forced = Some(cut_short(&scenario, waiting(), edge.elapsed()));
-                    cut = Some(why);
-                    keeps_failing = true;
-                }
-                Err(failure) => broken = Some(failure),
-            },
-            () = stop.requested() => {
-                forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
-                skipped = Some(Skipped::Interrupted);
-            }
-            why = aim::stays_astray(&aim, &heard_something) => {
-                astray = why;
-                let waited_ms = aim::ASTRAY.as_millis() as u64;
-                forced = Some(RunEnd::NotConverged { waited_ms });
-            }
-            () = shows_other_settings(&edge, &scenario, to_show) => {
-                forced = Some(cut_short(&scenario, waiting(), edge.elapsed()));
-            }
-            over = outlasted(&edge, &scenario, timeouts) => {
-                let waiting = waiting();
-                forced = Some(match over {
-                    Some(quiet) => hang_end(waiting, quiet),
-                    None => {
-                        cut = Some(cut_words(timeouts.total, waiting.as_ref()));
-                        cut_short(&scenario, waiting, timeouts.total)
-                    }
-                });
-            }
-        }
-        edge.stop_requested();
-        ended = Some(child.stop(run.grace).await);
-        if timeout(CLOSING, edge.deserted()).await.is_err() {
-            edge.closing_is_over();
-        }
-    };
-    running
-        .serve(0, scene, |now, records| {
-            aim.borrow_mut().hear(records);
-            heard_something.notify_one();
-            if run.trace {
-                heard.hear(now, records);
-            } else {
-                judge.hear(now, records);
-            }
-        })
-        .await;
-    if let Some(failure) = broken {
-        return Err(failure);
-    }
-    let took = began.elapsed();
-    judge.hear(edge.elapsed() + AFTERWARDS, &[]);
-    let mut records = edge.take_records();
-    if let Some(end) = forced {
-        let what = What::RunEnded(end);
-        let (seq, at) = records.last().map_or((0, took), |last| (last.seq + 1, last.at));
-        records.retain(|record| !matches!(record.what, What::RunEnded(_)));
-        records.push(Record { seq, at, what });
-    }
-    let restarts = Restart::all(&records);
-    let ended_by_itself = records
-        .iter()
-        .any(|record| matches!(record.what, What::ClientExited { .. }));
-    let crash = ended.filter(|ended| run.restart == RestartPolicy::Never && ended.is_failure());
-    let (verdict, told) = judged(&scenario, &records, &judge, ended.as_ref(), crash.as_ref());
-    // A command that keeps failing may not come to its first list.
-    let missed = astray
-        .or_else(|| aim.borrow().missed())
-        .filter(|_| !keeps_failing);
-    let is_request = |record: &&Record| matches!(record.what, What::Request { .. });
-    if sent.borrow().is_empty() {
-        let requests = records.iter().filter(is_request).take(REQUESTS_KEPT);
-        sent.borrow_mut().extend(requests.cloned());
-    }
-    let is_shown = |key: &&str| is_set(&scenario, key, &records) == Some(true);
-    if missed.is_none() && !to_show.iter().all(is_shown) {
-        skipped = skipped.or(needs(&scenario).map(Skipped::Needs));
-    }
-    let end = records.iter().rev().find_map(|record| {
-        let What::RunEnded(end) = &record.what else {
-            return None;
-        };
-        Some((record.at, end))
-    });
-    // Another way through the scenario is no mistake by itself.
-    let another_way = match end {
-        Some((_, RunEnd::Missed { because, .. })) => Some(format!(
-            "the command took another way through the scenario: {because}"
-        )),
-        Some(_) | None => None,
-    };
-    let effects = Effects::of(&scenario, &records);
-    let result = match skipped {
-        Some(skipped) => Err(skipped),
-        None => weighed(verdict, missed, cut)
-            .and_then(|verdict| certain(verdict, restart::words(&restarts)))
-            .and_then(|verdict| proven(&scenario, verdict, effects))
-            .and_then(|verdict| weighed(verdict, None, another_way)),
-    };
-    let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
-    let output = child.output(ended_by_itself).await;
-    Ok(Played {
-        scenario,
-        proofs: result
-            .as_ref()
-            .map_or(Vec::new(), |verdict| proofs(verdict, &told)),
-        result,
-        known: None,
-        output,
-        took,
-        restarts,
-        end: end.map(|(at, end)| (at, run_end(end))),
-        requests: records.iter().filter(is_request).count(),
-        trace: if failed {
-            records.iter().map(line).collect()
-        } else {
-            Vec::new()
-        },
-    })
-}
-
-/// Returns the scenario as it is played. A client that streams its first list would reach no step that waits for a LIST; if
-/// the scenario expects one, the server rejects streaming lists, as one without the feature gate `WatchList` does.
-fn staged(scenario: &Scenario, version: Option<Version>) -> Scenario {
-    let mut scenario = scenario.clone();
-    if let Some(version) = version {
-        scenario.server.version = version;
-    }
-    match scenario.client.initial_list {
-        InitialList::ListWatch => {
-            scenario.server.streaming_lists.get_or_insert(false);
-        }
-        InitialList::StreamingList => {}
-    }
-    scenario
-}
-
-/// Completes when a request shows that the command does not have a setting of the scenario.
-async fn shows_other_settings(edge: &Edge, scenario: &Scenario, to_show: &[&str]) {
-    if to_show.is_empty() {
-        std::future::pending::<()>().await;
-    }
-    let is_other = |records: &[Record]| {
-        let mut settings = to_show.iter();
-        settings.any(|key| is_set(scenario, key, records) == Some(false))
-    };
-    loop {
-        let stirred = edge.stirred();
-        if edge.read_records(0, is_other) {
-            return;
-        }
-        stirred.await;
-    }
-}
-
-/// Completes when a timeout of the run passed. Returns how long the command was idle, or `None` if it was active.
-async fn outlasted(edge: &Edge, scenario: &Scenario, timeouts: Timeouts) -> Option<Duration> {
-    loop {
-        let now = edge.elapsed();
-        let (active, waiting) = edge.read_records(0, |records| {
-            (last_activity(scenario, records), restart::waiting(records, now))
-        });
-        match timeouts.check(now, active, waiting) {
-            TimeoutCheck::Hang(quiet) => return Some(quiet),
-            TimeoutCheck::TimeUp => return None,
-            TimeoutCheck::Again(at) => {
-                let _passed = timeout(at.saturating_sub(now), std::future::pending::<()>()).await;
-            }
-        }
-    }
-}
-
-/// Returns the end of a run that was cut: expectations that are not met by then prove nothing, also after the last step.
-fn cut_short(scenario: &Scenario, waiting: Option<(usize, String)>, limit: Duration) -> RunEnd {
-    let (step, waiting_for) =
-        waiting.unwrap_or_else(|| (scenario.steps.len(), "the client to become idle".to_owned()));
-    RunEnd::Stuck {
-        step,
-        waited_ms: limit.as_millis() as u64,
-        waiting_for,
-    }
 }

@@ -1,6 +1,6 @@
 //! `fake-apiserver run`: its output about a command, and its exit codes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use rstest::rstest;
@@ -329,6 +329,68 @@ fn a_command_that_fails_is_started_again(
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
     assert!(printed.contains(message), "no {message:?} in\n{printed}");
+}
+
+/// A command that gives up the first time and not the second is flaky. The page and the directory have the first attempt.
+#[rstest]
+#[case::a_failure(&[], 1, "0 passed, 1 failed")]
+#[case::reported_only(&["--flaky", "report"], 0, "0 passed, 0 failed")]
+fn a_failure_is_repeated_and_kept(#[case] options: &[&str], #[case] code: i32, #[case] counts: &str) {
+    let name = format!("flaky-{code}");
+    let file = scenario(&name, ENDS_A_WATCH);
+    let folder = new_folder(&name);
+    let path = |name: &str| folder.join(name).display().to_string();
+    let script = r#"mkdir "$2" 2>/dev/null && then=ends || then=fails; exec python3 -c "$1" $then"#;
+    let (page, kept, mark) = (path("report.html"), path("evidence"), path("mark"));
+    let mut arguments = vec![file.as_str(), "--retries", "2", "--html", &page, "--evidence", &kept];
+    arguments.extend(options);
+    arguments.extend(["--", "sh", "-c", script, "sh", CLIENT, &mark]);
+    let ended = run(&arguments);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(code), "{printed}");
+    for message in ["flaky\n", "tries  mismatch, pass\n", "the client gave up for good", counts] {
+        assert!(printed.contains(message), "no {message:?} in\n{printed}");
+    }
+    let drawn = std::fs::read_to_string(&page).expect("the page was written");
+    let id = format!("run/{name}");
+    for text in [&id, "the client gave up for good", "LIST /api/v1/namespaces/default/configmaps"] {
+        assert!(drawn.contains(text), "no {text:?} in the page");
+    }
+    // What was kept draws the same.
+    let again = path("again.html");
+    let mut report = program("fake-apiserver");
+    let drawn = report.args(["report", &kept, "--html", &again]).status();
+    assert!(drawn.is_ok_and(|status| status.success()));
+    let again = std::fs::read_to_string(again).expect("the page was written");
+    assert!(again.contains("the client gave up for good"));
+    // Nothing is overwritten.
+    let ended = run(&arguments);
+    assert_eq!(ended.status.code(), Some(2));
+}
+
+/// An edition leaves out what it does not list, and what it withdrew accuses nobody.
+#[test]
+fn an_edition_selects_and_scores() {
+    let listed = |options: &[&str]| {
+        let ended = run(&[&["--list", "page/"], options].concat());
+        String::from_utf8_lossy(&ended.stdout).lines().count()
+    };
+    assert!(listed(&["--edition", "2026.1"]) < listed(&[]));
+    assert!(listed(&["--edition", "2026.1"]) > 3);
+    let ended = run(&["--list", "--edition", "2025.1"]);
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("this version has: 2026.1"));
+}
+
+/// Returns a new empty folder for a test.
+fn new_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run").join(name);
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{error}"),
+        Ok(()) | Err(_) => {}
+    }
+    std::fs::create_dir_all(&folder).expect("the folder of tests can be written");
+    folder
 }
 
 /// A command that fails again and again is not judged, and its output is shown.

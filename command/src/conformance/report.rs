@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
-use ::report::results::{self, AttemptResult, Footer, Found, Kept, KnownFailure, Line, Results, TestResult};
-use conformance::adapter::attempt::Attempt;
+use ::report::results::{self, AttemptResult, Footer, Kept, KnownFailure, Line, Results, TestResult};
 use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
@@ -270,7 +269,7 @@ impl<'a> Report<'a> {
                 issue: known.issue.clone(),
                 line: known.line,
             }),
-            attempts: test.attempts.iter().map(attempt).collect(),
+            attempts: test.attempts.iter().map(AttemptResult::from).collect(),
             rerun: self.again(&scenario.id),
         }
     }
@@ -421,18 +420,6 @@ fn judged(tests: &[Tested]) -> Vec<(&Scenario, &Verdict)> {
         .filter(|test| verdict(test))
         .filter_map(|test| Some((&*test.scenario, test.reported().verdict.as_ref()?)))
         .collect()
-}
-
-fn attempt(attempt: &Attempt) -> AttemptResult {
-    let found = |verdict: &Verdict| verdict.contradictions.iter().map(Found::from).collect();
-    AttemptResult {
-        outcome: attempt.outcome,
-        message: attempt.why.clone(),
-        contradictions: attempt.verdict.as_ref().map(found),
-        stray_output: attempt.stray.clone(),
-        stderr: attempt.errors.clone(),
-        took_ms: attempt.took.as_millis() as u64,
-    }
 }
 
 /// Escapes control characters in a line, except its newline.

@@ -12,10 +12,13 @@ use crate::Failure;
 use crate::built_in;
 
 /// A scenario to play.
+#[derive(Clone)]
 pub(super) struct Loaded {
     pub(super) scenario: SharedScenario,
     /// Whether it was named itself, instead of a folder that contains it.
     pub(super) named: bool,
+    /// Whether it is part of this program.
+    pub(super) is_built_in: bool,
 }
 
 /// Returns the scenarios of these names, in order; all that are part of this program if there is none. With `tags` only those
@@ -28,7 +31,7 @@ pub(super) fn load(names: &[PathBuf], tags: &[String]) -> Result<(Vec<Loaded>, V
     let mut scenarios = Vec::new();
     let mut mistaken = Vec::new();
     if names.is_empty() {
-        scenarios.extend(of_program("").map(|scenario| loaded(scenario, false)));
+        scenarios.extend(of_program("").map(|scenario| loaded(scenario, false, true)));
     }
     for name in names {
         if !name.exists() {
@@ -36,7 +39,7 @@ pub(super) fn load(names: &[PathBuf], tags: &[String]) -> Result<(Vec<Loaded>, V
             let before = scenarios.len();
             scenarios.extend(of_program(&id).map(|scenario| {
                 let named = scenario.id == id;
-                loaded(scenario, named)
+                loaded(scenario, named, true)
             }));
             if scenarios.len() > before {
                 continue;
@@ -48,7 +51,7 @@ pub(super) fn load(names: &[PathBuf], tags: &[String]) -> Result<(Vec<Loaded>, V
         mistaken.extend(errors);
         for file in files {
             match file.load() {
-                Ok(scenario) => scenarios.push(loaded(scenario, file.named)),
+                Ok(scenario) => scenarios.push(loaded(scenario, file.named, false)),
                 Err(errors) => mistaken.push(errors),
             }
         }
@@ -93,10 +96,11 @@ fn unknown(id: &str) -> Failure {
     ))
 }
 
-fn loaded(scenario: Scenario, named: bool) -> Loaded {
+fn loaded(scenario: Scenario, named: bool, is_built_in: bool) -> Loaded {
     Loaded {
         scenario: Arc::new(scenario),
         named,
+        is_built_in,
     }
 }
 

@@ -8,11 +8,14 @@ use clap::{Args, ValueEnum};
 use conformance::adapter::standing::Shard;
 use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::scenario::Version;
+use fake_apiserver::scenario::edition::Edition;
 use judge::wire::SETTINGS;
 
 use super::known::Library;
 use super::restart::RestartPolicy;
 use super::retarget;
+pub(super) use crate::scoring::Flaky;
+use crate::scoring::edition_of;
 use crate::words::span;
 
 const EXIT_CODES: &str = "\
@@ -135,6 +138,20 @@ pub(crate) struct Run {
     /// has the reason and where it is public. What else the command does wrong fails.
     #[arg(long, value_name = "NAME@VERSION", value_parser = Library::parse)]
     pub(super) library: Vec<Library>,
+    /// Edition of the requirements, e.g. 2026.1, or `latest`.
+    ///
+    /// Default: all requirements of this version. With an edition only its scenarios are played, and only its requirements count: a
+    /// later version of fake-apiserver does not fail a command that passes. A file or id that is named is always played.
+    #[arg(long, value_name = "NAME", value_parser = edition_of)]
+    pub(super) edition: Option<&'static Edition>,
+    /// Repeat a failed scenario up to N times.
+    ///
+    /// A scenario that passes then is flaky: the outcomes of all attempts are printed, with the reasons of the first.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) retries: u32,
+    /// Whether flaky scenarios fail the run.
+    #[arg(long, value_enum, default_value_t = Flaky::Fail)]
+    pub(super) flaky: Flaky,
     /// Run one part of the scenarios only, e.g. 1/4 for the first of four.
     ///
     /// The part of a scenario depends on its id alone, so that it stays when scenarios are added.
@@ -146,12 +163,29 @@ pub(crate) struct Run {
     /// Also write the results to this file as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub(super) junit: Option<PathBuf>,
+    /// Also write a self-contained HTML report to this file.
+    ///
+    /// It has a timeline of every scenario that was played: requests, responses, and the steps of the server.
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+    /// Keep scenario, trace and output of failed scenarios in this new directory.
+    ///
+    /// `fake-apiserver report DIR --html FILE` draws them.
+    #[arg(long, value_name = "DIR")]
+    pub(super) evidence: Option<PathBuf>,
     /// Serve HTTPS.
     #[arg(long)]
     pub(super) tls: bool,
     /// Log requests, responses and the command's output on standard error.
     #[arg(long)]
     pub(super) trace: bool,
+}
+
+impl Run {
+    /// Whether the traces of scenarios are needed at the end.
+    pub(super) fn keeps_records(&self) -> bool {
+        self.html.is_some() || self.evidence.is_some()
+    }
 }
 
 /// Format of results.

@@ -83,7 +83,7 @@ impl Report {
     /// Prints the summary.
     pub(super) async fn ends(&self, ended: &Ended<'_>, run: &Run, stop: &Stop) -> Result<(), Failure> {
         let Ended { played, mistaken, .. } = ended;
-        let counts = Counts::of(played);
+        let counts = Counts::of(played, run);
         match self.format {
             Format::Text => output::print(summary(ended, &counts, run), stop).await,
             Format::Json => {
@@ -143,9 +143,16 @@ impl Report {
                 } else {
                     "✘".to_owned()
                 };
-                let mut text = format!("{mark} {id}   {took}   {}\n", verdict.outcome.word());
+                let word = match played.is_flaky() {
+                    true => "flaky",
+                    false => verdict.outcome.word(),
+                };
+                let mut text = format!("{mark} {id}   {took}   {word}\n");
                 // Writing to a String cannot fail.
                 let _ = writeln!(text, "  claim  {}", played.scenario.title);
+                if played.tries.len() > 1 {
+                    let _ = writeln!(text, "  tries  {}", played.tries.join(", "));
+                }
                 for (found, proof) in verdict.contradictions.iter().zip(&played.proofs).take(SHOWN) {
                     let _ = writeln!(text, "  {}   {}", heading(found), place(played, found));
                     let _ = writeln!(text, "  why    {}", printable(&found.sentence));
@@ -183,11 +190,11 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(played: &[Played]) -> Self {
+    fn of(played: &[Played], run: &Run) -> Self {
         let count = |of: &dyn Fn(&Played) -> bool| played.iter().filter(|one| of(one)).count();
         Self {
             passed: count(&Played::passed),
-            failed: count(&Played::failed),
+            failed: count(&|one| one.failed(run)),
             known: count(&|one| one.known.is_some()),
             need_adapter: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Adapter(_))))),
             need_telling: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Told(_))))),
@@ -276,7 +283,7 @@ fn summary(ended: &Ended<'_>, counts: &Counts, run: &Run) -> String {
     if counts.interrupted {
         return text;
     }
-    let failed: Vec<&Played> = played.iter().filter(|one| one.failed()).collect();
+    let failed: Vec<&Played> = played.iter().filter(|one| one.failed(run)).collect();
     if !failed.is_empty() {
         let _ = writeln!(text, "next: {}", again(run, &failed, true));
     } else if counts.not_judged > 0 {
@@ -313,16 +320,18 @@ fn settings_needed(played: &[Played], run: &Run) -> Vec<&'static str> {
 }
 
 /// Returns the command that plays these scenarios again.
-fn again(run: &Run, played: &[&Played], traced: bool) -> String {
+pub(super) fn again(run: &Run, played: &[&Played], traced: bool) -> String {
     let files: Vec<String> = played
         .iter()
         .map(|one| quoted(&one.scenario.path.display().to_string()))
         .collect();
     let command: Vec<String> = run.command.iter().map(|word| quoted(word)).collect();
     format!(
-        "fake-apiserver run {} --seed {}{}{}{}{}{} -- {}",
+        "fake-apiserver run {} --seed {}{}{}{}{}{}{} -- {}",
         files.join(" "),
         run.seed,
+        run.edition
+            .map_or(String::new(), |edition| format!(" --edition {}", edition.name)),
         if run.jobs.get() > 1 && played.len() > 1 {
             format!(" --jobs {}", run.jobs)
         } else {
@@ -406,6 +415,7 @@ fn json_line(played: &Played, run: &Run) -> String {
         "seed": run.seed,
         "outcome": outcome,
         "verdict": verdict,
+        "tries": played.tries,
         "covers": covers,
         "message": message,
         "contradictions": contradictions,

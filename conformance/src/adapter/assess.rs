@@ -100,7 +100,7 @@ fn unfinished(requirements: Vec<String>) -> Contradiction {
 }
 
 /// Removes contradictions whose requirements are all newer than the edition.
-fn restrict(verdict: &mut Verdict, edition: &Edition) {
+pub fn restrict(verdict: &mut Verdict, edition: &Edition) {
     let found = &mut verdict.contradictions;
     found.retain(|found| {
         let ids = &found.requirements;

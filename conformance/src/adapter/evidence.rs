@@ -57,6 +57,27 @@ pub struct Summary {
     pub took_ms: u64,
 }
 
+impl Summary {
+    /// Returns the outcome of an attempt. `edition`: the one that it was judged by.
+    pub fn of(attempt: &Attempt, seed: u64, edition: Option<&Edition>) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            id: attempt.scenario.id.clone(),
+            outcome: attempt.outcome,
+            message: attempt.why.clone(),
+            contradictions: contradictions(attempt.verdict.as_ref()),
+            seed,
+            edition: edition.map(|edition| edition.name.clone()),
+            edition_digest: edition.map(|edition| edition.digest.clone()),
+            cut: attempt.cut,
+            hello: attempt.hello.clone(),
+            dump: attempt.dump.clone(),
+            stray_output: attempt.stray.clone(),
+            took_ms: attempt.took.as_millis() as u64,
+        }
+    }
+}
+
 /// Writes the evidence of an attempt to `folder`, which is created. `text`: content of the scenario's file.
 ///
 /// # Errors
@@ -69,21 +90,7 @@ pub fn write(
     edition: Option<&Edition>,
 ) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    let summary = Summary {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        id: attempt.scenario.id.clone(),
-        outcome: attempt.outcome,
-        message: attempt.why.clone(),
-        contradictions: contradictions(attempt.verdict.as_ref()),
-        seed,
-        edition: edition.map(|edition| edition.name.clone()),
-        edition_digest: edition.map(|edition| edition.digest.clone()),
-        cut: attempt.cut,
-        hello: attempt.hello.clone(),
-        dump: attempt.dump.clone(),
-        stray_output: attempt.stray.clone(),
-        took_ms: attempt.took.as_millis() as u64,
-    };
+    let summary = Summary::of(attempt, seed, edition);
     private_files::write_new(&folder.join("scenario.yaml"), text.as_bytes())?;
     let mut records = io::BufWriter::new(private_files::create(&folder.join("records.ndjson"))?);
     for record in &attempt.records {

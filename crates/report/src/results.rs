@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use conformance::adapter::attempt::Attempt;
 use conformance::adapter::message::{Capability, ClientInfo, Recovers};
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
 use fake_apiserver::scenario::catalogue::Provoker;
 use fake_apiserver::scenario::edition::{self, Edition};
-use judge::verdict::Contradiction;
+use judge::verdict::{Contradiction, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -259,6 +260,20 @@ impl TestResult {
         self.reported_attempt()
             .and_then(|reported_attempt| reported_attempt.contradictions.as_deref())
             .unwrap_or_default()
+    }
+}
+
+impl From<&Attempt> for AttemptResult {
+    fn from(attempt: &Attempt) -> Self {
+        let found = |verdict: &Verdict| verdict.contradictions.iter().map(Found::from).collect();
+        Self {
+            outcome: attempt.outcome,
+            message: attempt.why.clone(),
+            contradictions: attempt.verdict.as_ref().map(found),
+            stray_output: attempt.stray.clone(),
+            stderr: attempt.errors.clone(),
+            took_ms: attempt.took.as_millis() as u64,
+        }
     }
 }
 

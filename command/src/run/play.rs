@@ -1,0 +1,388 @@
+//! How `run` plays a scenario: one server, one process of the command, and the verdict on what it sent. It must not know how results
+//! are printed or kept.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conformance::adapter::assess::restrict;
+use conformance::adapter::timeouts::{self, TimeoutCheck, Timeouts, hang_end, last_activity};
+use fake_apiserver::net::Edge;
+use fake_apiserver::record::line::{line, run_end};
+use fake_apiserver::record::{Record, RunEnd, What};
+use fake_apiserver::scenario::{self, InitialList, Scenario, SharedScenario, Version, Warning};
+use fake_apiserver::server::{Limits, Server};
+use judge::effect::Effects;
+use judge::verdict::Verdict;
+use judge::wire::{Loops, is_set, needs};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
+
+use super::aim::{self, Aim};
+use super::child::{Child, Launch};
+use super::choice::Loaded;
+use super::lives::{CLOSING, Left, lives};
+use super::restart::{self, Restart, RestartPolicy};
+use super::retarget::Retarget;
+use super::weigh::{certain, cut_words, judged, proofs, proven, weighed};
+use super::{Played, Run, Skipped, can_show, left_out, unset};
+use crate::judging::{Commentator, Judge};
+use crate::stage::{self, Running, Stage};
+use crate::stop::Stop;
+use crate::{Failure, built_in};
+
+/// Maximum requests kept of the first scenario, for the settings that they show.
+const REQUESTS_KEPT: usize = 100;
+
+/// Time after the end in which something can still be proven: the longest timeout of the judge.
+const AFTERWARDS: Duration = Duration::from_secs(5);
+
+/// Outcome of an attempt that passed.
+pub(super) const PASSED: &str = "pass";
+
+/// Plays a scenario, again up to `--retries` times if it failed; returns the first attempt, with the outcomes of all.
+pub(super) async fn play_or_skip(
+    run: &Run,
+    loaded: Loaded,
+    sent: &RefCell<Vec<Record>>,
+    stop: &Stop,
+) -> Result<Played, Failure> {
+    let mut first = attempt(run, loaded.clone(), sent, stop).await?;
+    for _ in 0..run.retries {
+        if first.tries.last().is_none_or(|last| *last == PASSED) {
+            break;
+        }
+        let again = attempt(run, loaded.clone(), sent, stop).await?;
+        if again.result == Err(Skipped::Interrupted) {
+            break;
+        }
+        first.tries.extend(again.tries);
+    }
+    Ok(first)
+}
+
+async fn attempt(
+    run: &Run,
+    Loaded {
+        mut scenario,
+        named,
+        is_built_in,
+    }: Loaded,
+    sent: &RefCell<Vec<Record>>,
+    stop: &Stop,
+) -> Result<Played, Failure> {
+    let to = Retarget {
+        resource: run.resource.clone(),
+        namespace: run.namespace.clone(),
+    };
+    let stays = match to.apply(&scenario) {
+        Ok(moved) => {
+            scenario = Arc::new(moved);
+            None
+        }
+        Err(why) => Some(Skipped::NotJudged(format!("it cannot be moved: {why}"))),
+    };
+    let unset = unset(run, &scenario);
+    let to_show = match can_show(&scenario, &unset, &sent.borrow()) {
+        true => unset.clone(),
+        false => Vec::new(),
+    };
+    let needed = left_out(run, &scenario, named, unset.len() - to_show.len());
+    let skipped = match (needed, scenario::warnings(&scenario).first()) {
+        (Some(needs), _) => Some(Skipped::Needs(needs)),
+        // The expectation cannot be met by any client: a mistake of the file, not of the client.
+        (None, Some(Warning { at, message, hint })) => Some(Skipped::NotJudged(format!(
+            "{}:{}: {message}: {hint}",
+            scenario.path.display(),
+            at.line
+        ))),
+        (None, None) => stays,
+    };
+    match skipped {
+        None if stop.is_requested() => Ok(unplayed(scenario, Skipped::Interrupted)),
+        None => play_one(run, scenario, is_built_in, &to_show, sent, stop).await,
+        Some(skipped) => Ok(unplayed(scenario, skipped)),
+    }
+}
+
+fn unplayed(scenario: SharedScenario, skipped: Skipped) -> Played {
+    Played {
+        scenario,
+        result: Err(skipped),
+        known: None,
+        proofs: Vec::new(),
+        output: Vec::new(),
+        took: Duration::ZERO,
+        restarts: Vec::new(),
+        trace: Vec::new(),
+        tries: Vec::new(),
+        records: Vec::new(),
+        is_built_in: false,
+        end: None,
+        requests: 0,
+    }
+}
+
+/// Returns the outcome of an attempt that was judged.
+fn tried(result: &Result<Verdict, Skipped>) -> Vec<&'static str> {
+    let verdict = result.iter();
+    verdict
+        .map(|verdict| {
+            if verdict.passed() {
+                PASSED
+            } else {
+                verdict.outcome.word()
+            }
+        })
+        .collect()
+}
+
+/// Plays a scenario. `to_show`: settings without which it proves nothing; the command's requests must have them. `sent`: requests of
+/// the first scenario that was played.
+async fn play_one(
+    run: &Run,
+    scenario: SharedScenario,
+    is_built_in: bool,
+    to_show: &[&'static str],
+    sent: &RefCell<Vec<Record>>,
+    stop: &Stop,
+) -> Result<Played, Failure> {
+    let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
+    let limits = timeouts::disable(Limits::wire());
+    let server = Server::with_limits(scenario.clone(), run.seed, limits);
+    let stage = Stage {
+        server,
+        what: scenario.id.clone(),
+        version: scenario.server.version,
+        wall_clock: None,
+        serving: stage::serving(&scenario.server, run.tls),
+        control_port: 0,
+        control_token: None,
+        namespace: scenario.target.namespace.clone(),
+        kubeconfig: None,
+    };
+    let excused = scenario
+        .expect
+        .excused
+        .iter()
+        .map(|excuse| excuse.invariant.clone());
+    let judge = Judge::new(Loops::One, excused.collect());
+    let mut running = Running::open(stage, judge.clone()).await?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the command is an edge, and reports how long a run took"
+    )]
+    let began = Instant::now();
+    let launch = Launch::of(&run.command, &running, &scenario, run.trace)?;
+    let mut child = Child::start(&launch)?;
+    let edge = running.edge.clone();
+    let reference = built_in::reference(&scenario.id);
+    let timeouts = Timeouts::of(&scenario, reference, run.timeout, run.hang_after);
+    let (mut forced, mut cut, mut skipped, mut astray) = (None, None, None, None);
+    let (mut ended, mut broken, mut keeps_failing) = (None, None, false);
+    let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
+    let heard = Commentator {
+        judge: judge.clone(),
+        shows_all: run.trace,
+    };
+    let scene = async {
+        let waiting = || edge.steer(|server, _| server.waiting_step()).flatten();
+        tokio::select! {
+            () = edge.finished() => {}
+            left = lives(&mut child, &launch, &edge, run.restart, timeouts.total) => match left {
+                Ok(Left::Gone) => forced = Some(RunEnd::ClientGone),
+                Ok(Left::NotStarted(why)) => {
+                    forced = Some(RunEnd::ClientGone);
+                    skipped = Some(Skipped::NotStarted(why));
+                }
+                Ok(Left::KeepsFailing(why)) => {
+                    forced = Some(cut_short(&scenario, waiting(), edge.elapsed()));
+                    cut = Some(why);
+                    keeps_failing = true;
+                }
+                Err(failure) => broken = Some(failure),
+            },
+            () = stop.requested() => {
+                forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
+                skipped = Some(Skipped::Interrupted);
+            }
+            why = aim::stays_astray(&aim, &heard_something) => {
+                astray = why;
+                let waited_ms = aim::ASTRAY.as_millis() as u64;
+                forced = Some(RunEnd::NotConverged { waited_ms });
+            }
+            () = shows_other_settings(&edge, &scenario, to_show) => {
+                forced = Some(cut_short(&scenario, waiting(), edge.elapsed()));
+            }
+            over = outlasted(&edge, &scenario, timeouts) => {
+                let waiting = waiting();
+                forced = Some(match over {
+                    Some(quiet) => hang_end(waiting, quiet),
+                    None => {
+                        cut = Some(cut_words(timeouts.total, waiting.as_ref()));
+                        cut_short(&scenario, waiting, timeouts.total)
+                    }
+                });
+            }
+        }
+        edge.stop_requested();
+        ended = Some(child.stop(run.grace).await);
+        if timeout(CLOSING, edge.deserted()).await.is_err() {
+            edge.closing_is_over();
+        }
+    };
+    running
+        .serve(0, scene, |now, records| {
+            aim.borrow_mut().hear(records);
+            heard_something.notify_one();
+            if run.trace {
+                heard.hear(now, records);
+            } else {
+                judge.hear(now, records);
+            }
+        })
+        .await;
+    if let Some(failure) = broken {
+        return Err(failure);
+    }
+    let took = began.elapsed();
+    judge.hear(edge.elapsed() + AFTERWARDS, &[]);
+    let mut records = edge.take_records();
+    if let Some(end) = forced {
+        let what = What::RunEnded(end);
+        let (seq, at) = records.last().map_or((0, took), |last| (last.seq + 1, last.at));
+        records.retain(|record| !matches!(record.what, What::RunEnded(_)));
+        records.push(Record { seq, at, what });
+    }
+    let restarts = Restart::all(&records);
+    let ended_by_itself = records
+        .iter()
+        .any(|record| matches!(record.what, What::ClientExited { .. }));
+    let crash = ended.filter(|ended| run.restart == RestartPolicy::Never && ended.is_failure());
+    let (verdict, told) = judged(&scenario, &records, &judge, ended.as_ref(), crash.as_ref());
+    // A command that keeps failing may not come to its first list.
+    let missed = astray
+        .or_else(|| aim.borrow().missed())
+        .filter(|_| !keeps_failing);
+    let is_request = |record: &&Record| matches!(record.what, What::Request { .. });
+    if sent.borrow().is_empty() {
+        let requests = records.iter().filter(is_request).take(REQUESTS_KEPT);
+        sent.borrow_mut().extend(requests.cloned());
+    }
+    let is_shown = |key: &&str| is_set(&scenario, key, &records) == Some(true);
+    if missed.is_none() && !to_show.iter().all(is_shown) {
+        skipped = skipped.or(needs(&scenario).map(Skipped::Needs));
+    }
+    let end = records.iter().rev().find_map(|record| {
+        let What::RunEnded(end) = &record.what else {
+            return None;
+        };
+        Some((record.at, end))
+    });
+    // Another way through the scenario is no mistake by itself.
+    let another_way = match end {
+        Some((_, RunEnd::Missed { because, .. })) => Some(format!(
+            "the command took another way through the scenario: {because}"
+        )),
+        Some(_) | None => None,
+    };
+    let effects = Effects::of(&scenario, &records);
+    let result = match skipped {
+        Some(skipped) => Err(skipped),
+        None => weighed(verdict, missed, cut)
+            .and_then(|verdict| certain(verdict, restart::words(&restarts)))
+            .and_then(|verdict| proven(&scenario, verdict, effects))
+            .and_then(|verdict| weighed(verdict, None, another_way)),
+    };
+    let result = result.map(|mut verdict| {
+        if let Some(edition) = run.edition.filter(|edition| edition.has(&scenario.id)) {
+            restrict(&mut verdict, edition);
+        }
+        verdict
+    });
+    let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
+    let output = child.output(ended_by_itself).await;
+    Ok(Played {
+        scenario,
+        proofs: result
+            .as_ref()
+            .map_or(Vec::new(), |verdict| proofs(verdict, &told)),
+        is_built_in,
+        known: None,
+        output,
+        took,
+        restarts,
+        end: end.map(|(at, end)| (at, run_end(end))),
+        requests: records.iter().filter(is_request).count(),
+        trace: if failed {
+            records.iter().map(line).collect()
+        } else {
+            Vec::new()
+        },
+        tries: tried(&result),
+        records: if run.keeps_records() { records } else { Vec::new() },
+        result,
+    })
+}
+
+/// Returns the scenario as it is played. A client that streams its first list would reach no step that waits for a LIST; if
+/// the scenario expects one, the server rejects streaming lists, as one without the feature gate `WatchList` does.
+fn staged(scenario: &Scenario, version: Option<Version>) -> Scenario {
+    let mut scenario = scenario.clone();
+    if let Some(version) = version {
+        scenario.server.version = version;
+    }
+    match scenario.client.initial_list {
+        InitialList::ListWatch => {
+            scenario.server.streaming_lists.get_or_insert(false);
+        }
+        InitialList::StreamingList => {}
+    }
+    scenario
+}
+
+/// Completes when a request shows that the command does not have a setting of the scenario.
+async fn shows_other_settings(edge: &Edge, scenario: &Scenario, to_show: &[&str]) {
+    if to_show.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    let is_other = |records: &[Record]| {
+        let mut settings = to_show.iter();
+        settings.any(|key| is_set(scenario, key, records) == Some(false))
+    };
+    loop {
+        let stirred = edge.stirred();
+        if edge.read_records(0, is_other) {
+            return;
+        }
+        stirred.await;
+    }
+}
+
+/// Completes when a timeout of the run passed. Returns how long the command was idle, or `None` if it was active.
+async fn outlasted(edge: &Edge, scenario: &Scenario, timeouts: Timeouts) -> Option<Duration> {
+    loop {
+        let now = edge.elapsed();
+        let (active, waiting) = edge.read_records(0, |records| {
+            (last_activity(scenario, records), restart::waiting(records, now))
+        });
+        match timeouts.check(now, active, waiting) {
+            TimeoutCheck::Hang(quiet) => return Some(quiet),
+            TimeoutCheck::TimeUp => return None,
+            TimeoutCheck::Again(at) => {
+                let _passed = timeout(at.saturating_sub(now), std::future::pending::<()>()).await;
+            }
+        }
+    }
+}
+
+/// Returns the end of a run that was cut: expectations that are not met by then prove nothing, also after the last step.
+fn cut_short(scenario: &Scenario, waiting: Option<(usize, String)>, limit: Duration) -> RunEnd {
+    let (step, waiting_for) =
+        waiting.unwrap_or_else(|| (scenario.steps.len(), "the client to become idle".to_owned()));
+    RunEnd::Stuck {
+        step,
+        waited_ms: limit.as_millis() as u64,
+        waiting_for,
+    }
+}
