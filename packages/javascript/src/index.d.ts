@@ -33,3 +33,20 @@ export class FakeApiserver implements AsyncDisposable {
     stop(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
+
+export class ScenariosFailed extends Error {
+    readonly results: Json[];
+}
+
+export interface Scenarios {
+    /** Files, folders or ids such as `gone/`; none plays all that are built in. */
+    scenarios?: string[];
+    /** Libraries whose known failures do not count, such as `client-node@1`. */
+    libraries?: string[];
+    /** File of known failures. */
+    knownFailures?: string;
+    /** Further arguments of `fake-apiserver run`. */
+    arguments?: string[];
+}
+
+export function runScenarios(command: string[], options?: Scenarios): Promise<Json[]>;

@@ -6,8 +6,9 @@ import { createInterface } from 'node:readline';
 
 import { findBinary, INSTALL } from './binary.mjs';
 import { Control, ControlError } from './control.mjs';
+import { runScenarios, ScenariosFailed } from './scenarios.mjs';
 
-export { Control, ControlError };
+export { Control, ControlError, runScenarios, ScenariosFailed };
 
 const STOP_MS = 10_000;
 const GONE = { error: { code: 410, reason: 'Expired', message: 'The resourceVersion for the provided watch is too old.' } };

@@ -4,6 +4,7 @@ It must not depend on pytest (see `fake_apiserver.pytest_plugin`) or on a Kubern
 """
 
 from fake_apiserver.control import Control, ControlError
+from fake_apiserver.scenarios import ScenariosFailed, run_scenarios
 from fake_apiserver.server import FakeApiserver, Injected, Violations
 
-__all__ = ["Control", "ControlError", "FakeApiserver", "Injected", "Violations"]
+__all__ = ["Control", "ControlError", "FakeApiserver", "Injected", "ScenariosFailed", "Violations", "run_scenarios"]
