@@ -1,4 +1,5 @@
-//! Python: a `TypedDict` per schema, whose keys are those of the wire, and a base class with the operations.
+//! Python: a `TypedDict` per schema, whose keys are those of the wire, and two base classes with the operations, the second with
+//! coroutines.
 
 use std::fmt::Write as _;
 
@@ -17,15 +18,44 @@ pub(super) fn write(api: &Api) -> String {
     for model in api.models.iter().rev() {
         out.push_str(&typed(model));
     }
-    out.push_str(
-        "\n\nclass Operations:\n    \"\"\"The operations of the control API, a method each.\"\"\"\n\n    \
-         def _send(self, method: str, path: str, body: Mapping[str, Any] | str | None = None) -> Any:\n        \
+    for calls in [Calls::Blocking, Calls::Awaited] {
+        out.push_str(&class(api, calls));
+    }
+    out
+}
+
+/// How an operation returns its result.
+#[derive(Clone, Copy)]
+enum Calls {
+    Blocking,
+    Awaited,
+}
+
+impl Calls {
+    /// Returns what precedes `def`, and what precedes a call.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Blocking => ("", ""),
+            Self::Awaited => ("async ", "await "),
+        }
+    }
+}
+
+fn class(api: &Api, calls: Calls) -> String {
+    let (prefix, _) = calls.words();
+    let (name, about) = match calls {
+        Calls::Blocking => ("Operations", "a method each"),
+        Calls::Awaited => ("AsyncOperations", "a coroutine each"),
+    };
+    let mut out = format!(
+        "\n\nclass {name}:\n    \"\"\"The operations of the control API, {about}.\"\"\"\n\n    \
+         {prefix}def _send(self, method: str, path: str, body: Mapping[str, Any] | str | None = None) -> Any:\n        \
          raise NotImplementedError\n\n    \
-         def _lines(self, path: str) -> list[Json]:\n        \
+         {prefix}def _lines(self, path: str) -> list[Json]:\n        \
          raise NotImplementedError\n",
     );
     for operation in &api.operations {
-        out.push_str(&method(operation));
+        out.push_str(&method(operation, calls));
     }
     out
 }
@@ -111,7 +141,8 @@ fn quoted(of: &Kind) -> String {
     }
 }
 
-fn method(operation: &Operation) -> String {
+fn method(operation: &Operation, calls: Calls) -> String {
+    let (prefix, awaited) = calls.words();
     let mut arguments = String::new();
     let mut path = format!("\"{}\"", operation.path);
     if operation.path.contains("{id}") {
@@ -135,20 +166,23 @@ fn method(operation: &Operation) -> String {
     let (returned, body) = match &operation.answer {
         Answer::Model(name) => (
             name.clone(),
-            format!("answer: {name} = self._send({sent})\n        return answer"),
+            format!("answer: {name} = {awaited}self._send({sent})\n        return answer"),
         ),
         Answer::List { key, of } => (
             format!("list[{of}]"),
-            format!("answer: list[{of}] = self._send({sent})[\"{key}\"]\n        return answer"),
+            format!("answer: list[{of}] = ({awaited}self._send({sent}))[\"{key}\"]\n        return answer"),
         ),
         Answer::One { key, of } => (
             of.clone(),
-            format!("answer: {of} = self._send({sent})[\"{key}\"][0]\n        return answer"),
+            format!("answer: {of} = ({awaited}self._send({sent}))[\"{key}\"][0]\n        return answer"),
         ),
-        Answer::Lines => ("list[Json]".to_owned(), format!("return self._lines({path})")),
+        Answer::Lines => (
+            "list[Json]".to_owned(),
+            format!("return {awaited}self._lines({path})"),
+        ),
     };
     format!(
-        "\n    def {}(self{arguments}) -> {returned}:\n        \"\"\"{}\"\"\"\n        {body}\n",
+        "\n    {prefix}def {}(self{arguments}) -> {returned}:\n        \"\"\"{}\"\"\"\n        {body}\n",
         snake_case(&operation.id),
         sentence(&operation.summary)
     )

@@ -3,8 +3,19 @@
 It must not depend on pytest (see `fake_apiserver.pytest_plugin`) or on a Kubernetes client.
 """
 
-from fake_apiserver.control import Control, ControlError
+from fake_apiserver.aio import AsyncFakeApiserver
+from fake_apiserver.control import AsyncControl, Control, ControlError
 from fake_apiserver.scenarios import ScenariosFailed, run_scenarios
 from fake_apiserver.server import FakeApiserver, Injected, Violations
 
-__all__ = ["Control", "ControlError", "FakeApiserver", "Injected", "ScenariosFailed", "Violations", "run_scenarios"]
+__all__ = [
+    "AsyncControl",
+    "AsyncFakeApiserver",
+    "Control",
+    "ControlError",
+    "FakeApiserver",
+    "Injected",
+    "ScenariosFailed",
+    "Violations",
+    "run_scenarios",
+]

@@ -350,12 +350,12 @@ class Operations:
 
     def streams(self) -> list[Stream]:
         """Open responses."""
-        answer: list[Stream] = self._send("GET", "/v1/streams")["streams"]
+        answer: list[Stream] = (self._send("GET", "/v1/streams"))["streams"]
         return answer
 
     def rules(self) -> list[ActiveRule]:
         """Active rules."""
-        answer: list[ActiveRule] = self._send("GET", "/v1/rules")["rules"]
+        answer: list[ActiveRule] = (self._send("GET", "/v1/rules"))["rules"]
         return answer
 
     def add_rule(self, rule: Rule | Mapping[str, Any] | str) -> Injected:
@@ -365,12 +365,12 @@ class Operations:
 
     def remove_rules(self) -> list[ActiveRule]:
         """Remove every rule."""
-        answer: list[ActiveRule] = self._send("DELETE", "/v1/rules")["removed"]
+        answer: list[ActiveRule] = (self._send("DELETE", "/v1/rules"))["removed"]
         return answer
 
     def remove_rule(self, id: int) -> ActiveRule:
         """Remove a rule."""
-        answer: ActiveRule = self._send("DELETE", f"/v1/rules/{id}")["removed"][0]
+        answer: ActiveRule = (self._send("DELETE", f"/v1/rules/{id}"))["removed"][0]
         return answer
 
     def wait_for(self, wait: Wait | Mapping[str, Any] | str) -> WaitResult:
@@ -390,4 +390,63 @@ class Operations:
     def reset(self) -> State:
         """Remove all rules and faults, and restore the initial objects."""
         answer: State = self._send("POST", "/v1/reset", "")
+        return answer
+
+
+class AsyncOperations:
+    """The operations of the control API, a coroutine each."""
+
+    async def _send(self, method: str, path: str, body: Mapping[str, Any] | str | None = None) -> Any:
+        raise NotImplementedError
+
+    async def _lines(self, path: str) -> list[Json]:
+        raise NotImplementedError
+
+    async def state(self) -> State:
+        """Version, URLs, kubeconfig and memory of the server."""
+        answer: State = await self._send("GET", "/v1")
+        return answer
+
+    async def streams(self) -> list[Stream]:
+        """Open responses."""
+        answer: list[Stream] = (await self._send("GET", "/v1/streams"))["streams"]
+        return answer
+
+    async def rules(self) -> list[ActiveRule]:
+        """Active rules."""
+        answer: list[ActiveRule] = (await self._send("GET", "/v1/rules"))["rules"]
+        return answer
+
+    async def add_rule(self, rule: Rule | Mapping[str, Any] | str) -> Injected:
+        """Add a rule; without `when` its actions run immediately."""
+        answer: Injected = await self._send("POST", "/v1/rules", rule)
+        return answer
+
+    async def remove_rules(self) -> list[ActiveRule]:
+        """Remove every rule."""
+        answer: list[ActiveRule] = (await self._send("DELETE", "/v1/rules"))["removed"]
+        return answer
+
+    async def remove_rule(self, id: int) -> ActiveRule:
+        """Remove a rule."""
+        answer: ActiveRule = (await self._send("DELETE", f"/v1/rules/{id}"))["removed"][0]
+        return answer
+
+    async def wait_for(self, wait: Wait | Mapping[str, Any] | str) -> WaitResult:
+        """Wait for a record in the trace."""
+        answer: WaitResult = await self._send("POST", "/v1/wait", wait)
+        return answer
+
+    async def trace(self, since: int = 0) -> list[Json]:
+        """Records of the trace, one per line."""
+        return await self._lines(f"/v1/trace?since={since}")
+
+    async def verdict(self) -> Verdict:
+        """Verdict on every client so far."""
+        answer: Verdict = await self._send("GET", "/v1/verdict")
+        return answer
+
+    async def reset(self) -> State:
+        """Remove all rules and faults, and restore the initial objects."""
+        answer: State = await self._send("POST", "/v1/reset", "")
         return answer

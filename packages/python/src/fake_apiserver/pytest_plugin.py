@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 import pytest
 
+from fake_apiserver.aio import AsyncFakeApiserver
 from fake_apiserver.server import FakeApiserver
 
 _FAILED = pytest.StashKey[bool]()
@@ -30,6 +31,12 @@ def fake_apiserver(
             request.node.add_report_section("teardown", "fake-apiserver", server.log())
         elif not server.violations_allowed:
             server.expect_no_violations(client_required=False)
+
+
+@pytest.fixture
+def async_fake_apiserver(fake_apiserver: FakeApiserver) -> AsyncFakeApiserver:
+    """The server of `fake_apiserver`, for tests that are coroutines: with pytest-asyncio, anyio or another plugin for them."""
+    return AsyncFakeApiserver(fake_apiserver)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

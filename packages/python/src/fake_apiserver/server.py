@@ -14,12 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from fake_apiserver import operations
 from fake_apiserver.control import Control
 from fake_apiserver.operations import Json, Verdict, WaitResult
 
 _NAME = "fake-apiserver"
 _STOP_SECONDS = 10
 _EXPIRED = {"error": {"code": 410, "reason": "Expired", "message": "The resourceVersion for the provided watch is too old."}}
+EXPIRE = [_EXPIRED, {"end": "eof"}]
+"""Actions that end a watch with a 410 Gone event."""
 
 
 @dataclass(frozen=True)
@@ -92,25 +95,19 @@ class FakeApiserver:
 
         Example: `inject({"reply": {"status": 503}}, when={"list": "next"}, times=3)`
         """
-        keys = {"name": name, "from": from_, "when": when, "times": times, "for": for_, "do": do}
-        added = self.control.add_rule({key: value for key, value in keys.items() if value is not None})
-        rule = added.get("rule")
-        return Injected(rule["id"] if rule else None, added["nextRecord"], added.get("streams", []))
+        return injected(self.control.add_rule(rule(do, when, from_, times, for_, name)))
 
     def expire(self, **from_: Any) -> Injected:
         """Ends open watches with a 410 Gone event: all, or those that match, such as `resource="pods"`."""
-        return self.inject([_EXPIRED, {"end": "eof"}], from_=from_ or None)
+        return self.inject(EXPIRE, from_=from_ or None)
 
     def wait(self, *, since: int = 0, timeout: str | None = None, **condition: Any) -> WaitResult:
         """Waits for a record of the trace: `wait(when={"list": 2})`, `wait(sent={"type": "MODIFIED", "name": "web"})`."""
-        if "from_" in condition:
-            condition["from"] = condition.pop("from_")
-        return self.control.wait_for({"since": since, **({"timeout": timeout} if timeout else {}), **condition})
+        return self.control.wait_for(wait_for(since, timeout, condition))
 
     def requests(self, since: int = 0) -> list[Json]:
         """Returns the requests of clients so far, with `verb`, `path`, `query` and `user_agent`."""
-        whats = [record["what"] for record in self.control.trace(since)]
-        return [what["request"] for what in whats if isinstance(what, dict) and "request" in what]
+        return requests(self.control.trace(since))
 
     def reset(self) -> None:
         """Removes all rules and faults, and restores the initial objects."""
@@ -122,13 +119,7 @@ class FakeApiserver:
 
     def expect_no_violations(self, *, client_required: bool = True) -> None:
         """Raises `Violations` if a client violated an invariant, or if none listed or watched."""
-        verdict = self.verdict()
-        if verdict["outcome"] == "nothing" and client_required:
-            raise Violations("no client listed or watched: nothing was judged", verdict)
-        if verdict["outcome"] == "mismatch":
-            found = [found for client in verdict["clients"] for found in client["contradictions"]]
-            lines = [f"{one['check']} {one['client']} reading {one['reading']}: {one['sentence']}\n    proof: {one['proof']}" for one in found]
-            raise Violations("\n".join(["a client violated the rules of LIST and WATCH:", *lines]), verdict)
+        expect_no_violations(self.verdict(), client_required)
 
     def allow_violations(self) -> None:
         """Keeps the fixture from failing this test for violations."""
@@ -157,6 +148,48 @@ class FakeApiserver:
             if pipe is not None:
                 pipe.close()
         self._log.close()
+
+
+def rule(
+    do: Any,
+    when: Mapping[str, Any] | None,
+    from_: Mapping[str, Any] | None,
+    times: int | None,
+    for_: str | None,
+    name: str | None,
+) -> dict[str, Any]:
+    """Returns a rule of the control API, without the keys that are None."""
+    keys = {"name": name, "from": from_, "when": when, "times": times, "for": for_, "do": do}
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+def injected(added: operations.Injected) -> Injected:
+    """Returns the answer to an added rule."""
+    active = added.get("rule")
+    return Injected(active["id"] if active else None, added["nextRecord"], added.get("streams", []))
+
+
+def wait_for(since: int, timeout: str | None, condition: dict[str, Any]) -> dict[str, Any]:
+    """Returns a wait of the control API."""
+    if "from_" in condition:
+        condition["from"] = condition.pop("from_")
+    return {"since": since, **({"timeout": timeout} if timeout else {}), **condition}
+
+
+def requests(trace: Sequence[Json]) -> list[Json]:
+    """Returns the requests of clients in a trace."""
+    whats = [record["what"] for record in trace]
+    return [what["request"] for what in whats if isinstance(what, dict) and "request" in what]
+
+
+def expect_no_violations(verdict: Verdict, client_required: bool) -> None:
+    """Raises `Violations` if a verdict has some, or if no client listed or watched."""
+    if verdict["outcome"] == "nothing" and client_required:
+        raise Violations("no client listed or watched: nothing was judged", verdict)
+    if verdict["outcome"] == "mismatch":
+        found = [found for client in verdict["clients"] for found in client["contradictions"]]
+        lines = [f"{one['check']} {one['client']} reading {one['reading']}: {one['sentence']}\n    proof: {one['proof']}" for one in found]
+        raise Violations("\n".join(["a client violated the rules of LIST and WATCH:", *lines]), verdict)
 
 
 def find_binary() -> str:
