@@ -362,6 +362,15 @@ pub fn violations(method: &Method, path: &str, query: &[(String, String)], catal
     reads::broken_rules(query, watch_path)
 }
 
+/// Returns the option rules that the query of a LIST or WATCH violates, whatever it reads (INV-15).
+pub(crate) fn rules_broken_by(query: &[(String, String)]) -> Vec<String> {
+    if query.is_empty() {
+        return Vec::new();
+    }
+    // The path of a deprecated watch excuses more, and a judge must not accuse too often.
+    reads::broken_rules(query, true)
+}
+
 /// Headers of requests that pass flow control.
 const FLOW_CONTROL: [(&str, &str); 2] = [
     (

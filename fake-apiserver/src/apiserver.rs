@@ -23,6 +23,7 @@ mod process;
 mod review;
 mod scripted;
 mod store;
+mod upstream;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -47,17 +48,23 @@ use scenario::{PageEdit, ServerSettings};
 pub(crate) use store::Followed;
 use trace::fault::Ending;
 use trace::record::{ConnId, Record, Replica, Side, StreamId, Verb, What};
+use upstream::{Forwarded, Upstream};
 
 use crate::api;
 use crate::api::access::{AccessSettings, Authorization, Issuer};
 use crate::api::{Access, Answer, HttpRequest, Request, StyledText, User};
 use crate::model::{Model, PageText, WatchSession};
+use crate::upstream::Outbound;
 
 /// Source of a response.
 #[derive(Debug)]
 enum Source {
     /// Not decided yet: deviations apply first. With the user it is decided for.
     Undecided(Request, User),
+    /// For the upstream, and not sent yet: deviations apply first.
+    Unsent(Box<Outbound>),
+    /// The upstream answers.
+    Upstream(Box<Forwarded>),
     /// Rejected by the apiserver; deviations apply before the rejection is sent.
     Refused(Answer),
     /// A LIST that waits for the watch cache to reach a resourceVersion.
@@ -75,6 +82,37 @@ enum Source {
     Hooked(Box<Waiting>),
     /// The whole response is queued.
     Decided,
+}
+
+impl Source {
+    /// Whether it is a watch that can still send events.
+    fn is_watch(&self) -> bool {
+        match self {
+            Self::Watch(_) => true,
+            Self::Upstream(forwarded) => forwarded.is_watch(),
+            Self::Undecided(..)
+            | Self::Unsent(_)
+            | Self::Refused(_)
+            | Self::Waiting { .. }
+            | Self::WaitingGet { .. }
+            | Self::Page { .. }
+            | Self::Hooked(_)
+            | Self::Decided => false,
+        }
+    }
+}
+
+/// What is read of a request before it is answered.
+#[derive(Debug)]
+struct Reading {
+    source: Source,
+    verb: Verb,
+    form: Representation,
+    collection: Option<Collection>,
+    /// The continue token, with aliases resolved.
+    continue_token: Option<String>,
+    /// Option rules that it violates.
+    violations: Vec<String>,
 }
 
 /// An open request: its exchange and the source of its response.
@@ -162,6 +200,8 @@ pub(crate) struct ApiServer {
     users: BTreeMap<ConnId, User>,
     /// Automatic compaction; `None` for scenarios.
     compaction: Option<Compaction>,
+    /// What answers instead of the model; `None`: the model does.
+    upstream: Option<Upstream>,
     /// Bytes written when the memory of history and events was last measured.
     measured_at: u64,
     /// Calls of webhooks that were begun, and those without an outcome.
@@ -198,6 +238,7 @@ impl ApiServer {
             issuer: Issuer::from_seed(seed),
             users: BTreeMap::new(),
             compaction: None,
+            upstream: None,
             measured_at: 0,
             calls: 0,
             calling: BTreeMap::new(),
@@ -315,8 +356,21 @@ impl ApiServer {
     /// Parses and records a request. [`ApiServer::decide`] computes its response.
     pub(crate) fn receive(&mut self, now: Duration, stream: StreamId, conn: ConnId, request: HttpRequest) {
         let query = request.query.pairs();
-        let (parsed, continue_token) = self.parse(conn, &request, query);
-        let mut verb = verb(parsed.as_ref().ok().map(|(parsed, _)| parsed), &request, query);
+        let Reading {
+            source,
+            mut verb,
+            form,
+            collection,
+            continue_token,
+            violations,
+        } = match &self.upstream {
+            None => self.read(conn, &request, query),
+            Some(upstream) => {
+                let (token, unaliased) = self.unaliased(query);
+                let query = unaliased.as_deref().unwrap_or(request.query.as_str());
+                upstream.read(&request, token, query)
+            }
+        };
         let is_rejected = verb == Verb::WatchList && self.settings.streaming_lists == Some(false);
         let only_probes = is_rejected && !self.settings.rejected_streams_count;
         if only_probes {
@@ -334,7 +388,7 @@ impl ApiServer {
                 accept: header(&request, http::header::ACCEPT),
                 user_agent: header(&request, http::header::USER_AGENT),
                 replica: self.replica_of(conn),
-                violations: api::violations(&request.method, &request.path, query, self.model.catalog()),
+                violations,
             },
         );
 
@@ -342,24 +396,14 @@ impl ApiServer {
         self.query_bytes += request.query.as_str().len();
         self.touched.insert(stream);
         let asked = Asked {
-            form: parsed
-                .as_ref()
-                .map_or(Representation::Full, |(parsed, _)| form_of(parsed)),
-            collection: parsed
-                .as_ref()
-                .ok()
-                .and_then(|(parsed, _)| collection_of(parsed))
-                .cloned(),
+            form,
+            collection,
             continue_token,
             at: now,
             verb,
             only_probes,
             conn,
             request,
-        };
-        let source = match parsed {
-            Ok((request, user)) => Source::Undecided(request, user),
-            Err(refusal) => Source::Refused(refusal),
         };
         self.open.insert(
             stream,
@@ -414,13 +458,47 @@ impl ApiServer {
     pub(crate) fn watches(&self) -> impl DoubleEndedIterator<Item = (StreamId, &Asked)> + Clone {
         self.open
             .iter()
-            .filter(|(_, open)| matches!(open.source, Source::Watch(_)) && !open.exchange.is_over())
+            .filter(|(_, open)| open.source.is_watch() && !open.exchange.is_over())
             .map(|(stream, open)| (*stream, &open.asked))
     }
 
     /// Replica of a connection.
     pub(crate) fn replica_of(&self, conn: ConnId) -> Replica {
         self.conns.get(&conn).copied().unwrap_or_default()
+    }
+
+    /// Reads a request for the model.
+    fn read(&self, conn: ConnId, request: &HttpRequest, query: &[(String, String)]) -> Reading {
+        let (parsed, continue_token) = self.parse(conn, request, query);
+        let known = parsed.as_ref().ok().map(|(parsed, _)| parsed);
+        Reading {
+            verb: verb(known, request, query),
+            form: known.map_or(Representation::Full, form_of),
+            collection: known.and_then(collection_of).cloned(),
+            continue_token,
+            violations: api::violations(&request.method, &request.path, query, self.model.catalog()),
+            source: match parsed {
+                Ok((request, user)) => Source::Undecided(request, user),
+                Err(refusal) => Source::Refused(refusal),
+            },
+        }
+    }
+
+    /// Returns the real continue token of a query, and the query with it if that has an invented one.
+    fn unaliased(&self, query: &[(String, String)]) -> (Option<String>, Option<String>) {
+        let sent = query.iter().find(|(name, _)| name == "continue");
+        let sent = sent.map(|(_, token)| token);
+        let Some(original) = sent.and_then(|token| self.aliases.get(token)) else {
+            return (sent.cloned(), None);
+        };
+        let query: Vec<(String, String)> = query
+            .iter()
+            .map(|(name, value)| {
+                let value = if name == "continue" { original } else { value };
+                (name.clone(), value.clone())
+            })
+            .collect();
+        (Some(original.clone()), Some(encode_query(&query)))
     }
 
     /// Admits the request, and parses it with invented continue tokens replaced by the real ones.
@@ -430,36 +508,24 @@ impl ApiServer {
         request: &HttpRequest,
         query: &[(String, String)],
     ) -> (Result<(Request, User), Answer>, Option<String>) {
-        let sent = query
-            .iter()
-            .find(|(name, _)| name == "continue")
-            .map(|(_, token)| token.clone());
+        let (token, unaliased) = self.unaliased(query);
         let admitted = self.admit(conn, request);
         let user = match admitted.and_then(|user| self.takes_query(request).map(|()| user)) {
             Ok(user) => user.into_owned(),
-            Err(refusal) => return (Err(refusal), sent),
+            Err(refusal) => return (Err(refusal), token),
         };
         let for_user = |parsed: Request| (parsed, user);
         let catalog = self.model.catalog();
         let watch_list = self.settings.streaming_lists != Some(false);
-        match sent.as_ref().and_then(|token| self.aliases.get(token)) {
-            None => (api::parse(request, catalog, watch_list).map(for_user), sent),
-            Some(original) => {
-                let query: Vec<(String, String)> = query
-                    .iter()
-                    .map(|(name, value)| {
-                        let value = if name == "continue" { original } else { value };
-                        (name.clone(), value.clone())
-                    })
-                    .collect();
-                let request = HttpRequest {
-                    query: encode_query(&query).into(),
-                    ..request.clone()
-                };
-                let parsed = api::parse(&request, catalog, watch_list);
-                (parsed.map(for_user), Some(original.clone()))
+        let parsed = match unaliased {
+            None => api::parse(request, catalog, watch_list),
+            Some(query) => {
+                let query = query.into();
+                let request = HttpRequest { query, ..request.clone() };
+                api::parse(&request, catalog, watch_list)
             }
-        }
+        };
+        (parsed.map(for_user), token)
     }
 
     /// Removes a request. Returns false if it was not open.

@@ -4,7 +4,7 @@
 //! outputs are queued per response before the lock is released. Connections pull from these queues: `answer` makes a response
 //! body, `streamed` sends watches, `wire` writes every piece separately and carries out
 //! [`Ending`](trace::fault::Ending)s, [`serve`] accepts sockets, and `delivery` writes to idle connections without waking
-//! their tasks. `hooks` calls webhooks.
+//! their tasks. `hooks` calls webhooks, and `upstream` forwards requests.
 //!
 //! This module depends on neither scenarios nor the meaning of the bytes.
 
@@ -29,6 +29,7 @@ mod steering;
 mod streamed;
 mod ticket;
 pub mod tls;
+mod upstream;
 mod websocket;
 mod wire;
 
@@ -60,10 +61,13 @@ pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOp
 pub use self::standalone::Standalone;
 pub use self::steering::{SteerError, TimedOut};
 use self::ticket::{Leaving, Next, Ticket};
+use self::upstream::{Errand, Forwarding};
+pub use self::upstream::{Upstream, UpstreamBody};
 use self::wire::Flow;
 pub use self::wire::Transport;
 use crate::api::{HttpRequest, User};
 use crate::server::{ANSWER_BYTES_MAX, CallId, Control, HookCall, Input, MemoryView, Output, Server};
+use crate::upstream::Order;
 
 /// Most ticks at one instant: a server that requests more is broken.
 const TICKS_AT_ONE_INSTANT_MAX: u32 = 10_000;
@@ -90,6 +94,8 @@ struct Shared {
     webhooks: Webhooks,
     /// Calls of webhooks at a time.
     turns: Semaphore,
+    /// Where forwarded requests go.
+    upstream: Option<Arc<dyn Upstream>>,
     /// Connections are refused from now on.
     refusing: Notify,
 }
@@ -125,6 +131,19 @@ impl Edge {
 
     /// The same, with calls of webhooks. Their runtime must have I/O enabled.
     pub fn with_webhooks(core: impl Core + 'static, webhooks: Webhooks) -> Self {
+        Self::with_outside(core, webhooks, None)
+    }
+
+    /// The same for a server that forwards ([`Server::forwarding`]).
+    pub fn with_upstream(core: impl Core + 'static, upstream: Arc<dyn Upstream>) -> Self {
+        Self::with_outside(core, Webhooks::None, Some(upstream))
+    }
+
+    fn with_outside(
+        core: impl Core + 'static,
+        webhooks: Webhooks,
+        upstream: Option<Arc<dyn Upstream>>,
+    ) -> Self {
         let state = State {
             core: Some(Box::new(core)),
             broken: None,
@@ -150,6 +169,7 @@ impl Edge {
                 refusing: Notify::new(),
                 webhooks,
                 turns: Semaphore::new(hooks::HOOK_CALLS_MAX),
+                upstream,
             }),
             replica: Replica::Primary,
         };
@@ -423,7 +443,7 @@ impl Edge {
 
     /// Numbers, times and handles an input, queues the outputs, and wakes the connections concerned.
     fn hand_in(&self, what: impl FnOnce(&mut State, Duration) -> Input) {
-        let (mut woken, mut calls) = (Vec::new(), Vec::new());
+        let (mut woken, mut outside) = (Vec::new(), Outside::default());
         let (sooner, milestone, delivers) = {
             let mut state = self.lock();
             let before = (state.finished, state.conns_open, state.broken.is_some());
@@ -431,7 +451,7 @@ impl Edge {
             // Read under the lock, so that times never go back.
             let now = self.elapsed();
             match catch_unwind(AssertUnwindSafe(|| what(&mut state, now))) {
-                Ok(input) => state.handle(now, input, &mut woken, &mut calls),
+                Ok(input) => state.handle(now, input, &mut woken, &mut outside),
                 Err(panic) => state.broke("it was steered", &*panic),
             }
             let due = state.core.as_ref().and_then(|core| core.poll_timeout());
@@ -452,7 +472,8 @@ impl Edge {
         };
         // Outside of the lock: waking may drop a task and its ticket.
         woken.into_iter().for_each(Waker::wake);
-        self.call_hooks(calls);
+        self.call_hooks(outside.calls);
+        self.forward(outside.errands);
         if delivers {
             let edge = self.clone();
             self.shared.runtime.spawn(async move {
@@ -495,13 +516,20 @@ impl std::fmt::Debug for Edge {
     }
 }
 
+/// What an input led to beyond the responses, carried out once the lock is released.
+#[derive(Default)]
+struct Outside {
+    calls: Vec<(CallId, HookCall)>,
+    errands: Vec<Errand>,
+}
+
 impl State {
     fn handle(
         &mut self,
         now: Duration,
         input: Input,
         woken: &mut Vec<Waker>,
-        calls: &mut Vec<(CallId, HookCall)>,
+        outside: &mut Outside,
     ) {
         let (Some(core), None) = (&mut self.core, &self.broken) else {
             return;
@@ -517,11 +545,16 @@ impl State {
                     Output::Close { conn } => {
                         flows.get(conn).into_iter().for_each(|flow| flow.close());
                     }
-                    Output::Call { id, call } => calls.push((*id, call.clone())),
+                    Output::Call { id, call } => outside.calls.push((*id, call.clone())),
+                    Output::Upstream { .. } => {}
                     Output::Data { .. }
                     | Output::FlushBarrier { .. }
                     | Output::Goaway { .. }
                     | Output::End { .. } => {}
+                }
+                if let Output::Upstream { stream, order } = output {
+                    outside.errands.extend(ordered(answers, stream, order));
+                    continue;
                 }
                 if let Some(idle) = lay_out(answers, held, output, woken) {
                     deliveries.push(idle);
@@ -564,6 +597,23 @@ impl State {
     }
 }
 
+/// Carries out an order for the upstream; returns the request to forward, if it is one.
+fn ordered(answers: &mut BTreeMap<StreamId, Box<Answer>>, stream: StreamId, order: Order) -> Option<Errand> {
+    // The client may have disconnected meanwhile.
+    let answer = answers.get_mut(&stream)?;
+    match order {
+        Order::Send(request) => {
+            let (forwarding, errand) = Forwarding::of(stream, request);
+            answer.forwarding = Some(forwarding);
+            Some(errand)
+        }
+        Order::Pull => {
+            answer.forwarding.iter().for_each(Forwarding::pull);
+            None
+        }
+    }
+}
+
 /// What the server was doing when it panicked. Made for every input, so that it formats nothing.
 enum Occasion {
     /// Method and path of a request, without its content.
@@ -585,6 +635,7 @@ impl Occasion {
             Input::ClientExited { .. } | Input::ClientRestarted(_) => "the client exited or was restarted",
             Input::Control(_) => "it was steered",
             Input::HookAnswered { .. } => "a webhook answered",
+            Input::Upstream { .. } => "the upstream answered",
             Input::Tick => "time passed",
         })
     }

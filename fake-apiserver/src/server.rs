@@ -18,6 +18,7 @@ mod control;
 mod door;
 mod goal;
 mod names;
+mod origin;
 mod rules;
 mod run;
 mod setting;
@@ -126,6 +127,7 @@ impl Server {
             Input::LeftOpen(connections) => self.api.record(now, What::LeftOpen { connections }),
             Input::Control(control) => self.api.control(now, control),
             Input::HookAnswered { id, outcome } => self.api.hook_answered(now, id, outcome),
+            Input::Upstream { stream, part } => self.api.upstream_answered(now, stream, part),
             Input::Tick => {}
         }
         self.advance(now);

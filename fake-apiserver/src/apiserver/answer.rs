@@ -31,7 +31,10 @@ impl ApiServer {
         }
         match std::mem::replace(&mut open.source, Source::Decided) {
             Source::Decided => {}
-            source @ (Source::Watch(_) | Source::Page { .. } | Source::Hooked(_)) => open.source = source,
+            source @ (Source::Watch(_) | Source::Page { .. } | Source::Hooked(_) | Source::Upstream(_)) => {
+                open.source = source;
+            }
+            Source::Unsent(request) => self.forward(now, stream, request),
             Source::Refused(refusal) => self.answer(stream, refusal),
             Source::Undecided(Request::Watch(_), _) if self.refuses_upgrade(stream) => {}
             Source::Undecided(Request::Watch(request), user) => {
@@ -308,7 +311,7 @@ fn is_streaming_list(request: &WatchRequest) -> bool {
 }
 
 /// Returns the record of a body; `explained`: with reason and message if it is a Status.
-fn body_record(stream: StreamId, body: &Bytes, explained: bool) -> What {
+pub(super) fn body_record(stream: StreamId, body: &[u8], explained: bool) -> What {
     let status: Option<serde_json::Value> = (explained && body.len() <= LONGEST_STATUS)
         .then(|| serde_json::from_slice(body).ok())
         .flatten()

@@ -69,6 +69,14 @@ impl ApiServer {
         api
     }
 
+    /// Returns an apiserver for any client whose requests are answered by an upstream. `seed`: for all randomness.
+    pub(crate) fn forwarding(settings: ServerSettings, upstream: crate::upstream::Settings, seed: u64) -> Self {
+        let mut api = Self::over(Model::new(&settings), settings, seed);
+        api.joined = Joined::allowed();
+        api.forward_to(upstream);
+        api
+    }
+
     /// Returns an apiserver for any client, with the namespaces of every cluster; writes into missing namespaces are rejected.
     /// `seed`: for all randomness.
     pub(crate) fn standalone(settings: ServerSettings, seed: u64) -> Self {
@@ -146,6 +154,10 @@ impl ApiServer {
             open.exchange.release();
         }
         self.turned(now, "reset: no rules, nothing stale, nothing refused".to_owned());
+        if let Some(upstream) = &mut self.upstream {
+            upstream.thaw();
+            return self.touch_all();
+        }
         let written = self.model.reset(now);
         self.record_writes(now, None, written);
         self.compact_if_due(now);
@@ -159,7 +171,7 @@ impl ApiServer {
 
     /// The newest resourceVersion.
     pub(crate) fn revision(&self) -> u64 {
-        self.model.revision()
+        self.newest_of_upstream().unwrap_or_else(|| self.model.revision())
     }
 
     /// Whether the object exists.

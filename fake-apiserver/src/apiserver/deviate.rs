@@ -86,6 +86,9 @@ impl ApiServer {
         version: Option<String>,
         initial_events_end: Option<&str>,
     ) -> String {
+        if self.forwards() {
+            return self.send_upstream_bookmark(stream, version, initial_events_end);
+        }
         let version = match version {
             None => match self.open.get(&stream).map(|open| &open.source) {
                 // A bookmark promises that everything up to it was sent on this watch.
@@ -124,7 +127,12 @@ impl ApiServer {
     /// Ends the response: a watch after its queued events, any other before its body.
     pub(crate) fn end(&mut self, stream: StreamId, ending: Ending) {
         self.with(stream, |open: &mut Open| {
-            let is_watch = matches!(open.source, Source::Watch(_));
+            let is_watch = open.source.is_watch();
+            if let Source::Upstream(forwarded) = &mut open.source
+                && forwarded.end_after_head(ending)
+            {
+                return;
+            }
             open.source = Source::Decided;
             if is_watch {
                 open.exchange.end(ending);
@@ -190,6 +198,8 @@ impl ApiServer {
                 | Request::Document(_),
                 _,
             )
+            | Source::Unsent(_)
+            | Source::Upstream(_)
             | Source::Waiting { .. }
             | Source::WaitingGet { .. }
             | Source::Watch(_)
@@ -305,7 +315,7 @@ impl ApiServer {
     }
 
     /// Queues a scripted event. Nothing follows the Status of a request that the server itself refuses.
-    fn push_scripted(&mut self, stream: StreamId, frame: WatchFrame) {
+    pub(super) fn push_scripted(&mut self, stream: StreamId, frame: WatchFrame) {
         let open = self.open.get(&stream);
         if open.is_some_and(|open| matches!(open.source, Source::Refused(_)) || open.exchange.is_refused()) {
             return self.turned(self.now, "no event sent: the request is refused".to_owned());

@@ -215,6 +215,17 @@ impl Exchange {
         self.with_body(|body| body.announced = true);
     }
 
+    /// Sends this Content-Length with a body that comes in parts, unless it is sent in another coding.
+    pub(super) fn promise_length(&mut self, length: Option<u64>) {
+        let length = length.filter(|_| self.coding.is_none());
+        self.with_body(|body| body.promised = length);
+    }
+
+    /// Drops what is queued, and how the response was to end after it.
+    pub(super) fn forget_queue(&mut self) {
+        self.with_body(Body::forget);
+    }
+
     /// Queues a whole body and a clean end.
     pub(super) fn set_body(&mut self, bytes: Bytes, record: What) {
         let bytes = self.coding.apply(bytes);
@@ -390,6 +401,7 @@ impl Exchange {
         let length = (body.whole && self.shape.is_plain())
             .then(|| body.left() as u64)
             .filter(|length| body.announced || *length <= LONGEST_ANNOUNCED)
+            .or(body.promised)
             .filter(|_| !matches!(head.status, 204 | 304));
         outputs.push_back(Output::Head {
             stream: self.id,

@@ -12,10 +12,13 @@ use super::exchange::Fate;
 use super::log::Log;
 use super::memory::{EVENT_BYTES_MAX, GROWTH_BYTES};
 use super::output::Output;
+use super::exchange::Exchange;
 use super::store::Followed;
+use super::upstream::Upstream;
 use super::{ApiServer, Asked, Open, Source};
 use crate::model::conversions::Need;
-use crate::model::{Model, WatchPoll, error_frame};
+use crate::model::{Model, WatchFrame, WatchPoll, error_frame};
+use crate::upstream::{Order, frame};
 
 /// Observer of what is sent on a response, called while its request is still open.
 pub(crate) trait Observer {
@@ -113,6 +116,7 @@ impl ApiServer {
                 now,
                 RefillContext {
                     model: &self.model,
+                    upstream: self.upstream.as_ref(),
                     followed: self.followed.as_ref(),
                     changed_at: &mut self.changed_at,
                     log: &mut self.log,
@@ -128,6 +132,12 @@ impl ApiServer {
                 self.wakes.insert((at, stream));
             }
             let (is_over, room) = (open.exchange.is_over(), open.exchange.room());
+            if let Source::Upstream(forwarded) = &mut open.source
+                && forwarded.pulls(room)
+            {
+                let order = Order::Pull;
+                self.outputs.push_back(Output::Upstream { stream, order });
+            }
             let sent = &self.log.records[before..];
             let is_stalled = is_stalled(sent);
             for what in observer.on_left(now, stream, &open.asked, sent) {
@@ -188,10 +198,44 @@ fn is_stalled(records: &[Record]) -> bool {
 /// The parts of the server that a refill reads and writes.
 struct RefillContext<'s> {
     model: &'s Model,
+    upstream: Option<&'s Upstream>,
     followed: Option<&'s Followed>,
     changed_at: &'s mut Duration,
     log: &'s mut Log,
     wakes: &'s mut BTreeSet<(Duration, StreamId)>,
+}
+
+/// Queues an event as the rules of its watch decide. `remark`: returns a bookmark with another end marker.
+fn offer(
+    exchange: &mut Exchange,
+    now: Duration,
+    frame: WatchFrame,
+    log: &mut Log,
+    remark: impl Fn(WatchFrame, Option<String>) -> Option<WatchFrame>,
+) {
+    if exchange.rules.leaves_unmodified() {
+        return exchange.push_line(frame, false);
+    }
+    for fate in exchange.rules.decide(frame) {
+        match fate {
+            Fate::Send { frame, scripted } => exchange.push_line(frame, scripted),
+            Fate::Withhold(frame) => {
+                if let Some(object) = frame.object {
+                    let object = ObjectRef::clone(&object);
+                    let stream = exchange.id;
+                    log.push(now, What::Withheld { stream, object });
+                }
+            }
+            Fate::Remark {
+                frame,
+                initial_events_end,
+            } => {
+                if let Some(marker) = remark(frame, initial_events_end) {
+                    exchange.push_line(marker, true);
+                }
+            }
+        }
+    }
 }
 
 impl Open {
@@ -200,7 +244,12 @@ impl Open {
         let stream = self.exchange.id;
         let mut room = self.exchange.room();
         let session = match &mut self.source {
-            Source::Undecided(..) | Source::Refused(_) | Source::Hooked(_) | Source::Decided => return false,
+            Source::Undecided(..)
+            | Source::Unsent(_)
+            | Source::Refused(_)
+            | Source::Hooked(_)
+            | Source::Decided => return false,
+            Source::Upstream(_) => return self.refill_from_upstream(now, room, context),
             Source::Waiting { .. } | Source::WaitingGet { .. } => return false,
             Source::Page { .. } => return self.refill_page(room),
             Source::Watch(session) => session,
@@ -223,40 +272,13 @@ impl Open {
                     {
                         *context.changed_at = now;
                     }
-                    if self.exchange.rules.leaves_unmodified() {
-                        self.exchange.push_line(frame, false);
-                        continue;
-                    }
-                    for fate in self.exchange.rules.decide(frame) {
-                        match fate {
-                            Fate::Send { frame, scripted } => self.exchange.push_line(frame, scripted),
-                            Fate::Withhold(frame) => {
-                                if let Some(object) = frame.object {
-                                    let object = ObjectRef::clone(&object);
-                                    context.log.push(now, What::Withheld { stream, object });
-                                }
-                            }
-                            Fate::Remark {
-                                frame,
-                                initial_events_end,
-                            } => {
-                                let Some(collection) = &self.asked.collection else {
-                                    continue;
-                                };
-                                let version = frame
-                                    .object
-                                    .map(|object| object.resource_version.clone())
-                                    .unwrap_or_default();
-                                let marker = context.model.bookmark_frame(
-                                    collection,
-                                    &version,
-                                    initial_events_end.as_deref(),
-                                    self.asked.form,
-                                );
-                                self.exchange.push_line(marker, true);
-                            }
-                        }
-                    }
+                    offer(&mut self.exchange, now, frame, context.log, |frame, initial_events_end| {
+                        let collection = self.asked.collection.as_ref()?;
+                        let version = frame.object.as_ref().map(|object| object.resource_version.as_str());
+                        let form = self.asked.form;
+                        let end = initial_events_end.as_deref();
+                        Some(context.model.bookmark_frame(collection, version.unwrap_or_default(), end, form))
+                    });
                 }
                 WatchPoll::Pending { wake } => {
                     self.exchange.flush_member();
@@ -272,17 +294,46 @@ impl Open {
                         // It timed out while it waited for its resourceVersion.
                         self.exchange.set_head(watch_head(stream, &self.asked));
                     }
-                    for fate in self.exchange.rules.let_go() {
-                        if let Fate::Send { frame, scripted } = fate {
-                            self.exchange.push_line(frame, scripted);
-                        }
-                    }
-                    self.source = Source::Decided;
-                    self.exchange.end(Ending::Eof);
+                    self.end_watch();
                     return false;
                 }
             }
         }
+    }
+
+    /// Moves the events of the upstream that are due into the queue. Returns true if there are more than fit.
+    fn refill_from_upstream(&mut self, now: Duration, mut room: usize, context: RefillContext<'_>) -> bool {
+        let (Source::Upstream(forwarded), Some(upstream)) = (&mut self.source, context.upstream) else {
+            return false;
+        };
+        while room > 0 {
+            let Some(frame) = forwarded.next(now, upstream) else {
+                if forwarded.is_over() {
+                    self.end_watch();
+                } else if let Some(due) = forwarded.due(upstream).filter(|due| *due > now) {
+                    context.wakes.insert((due, self.exchange.id));
+                }
+                return false;
+            };
+            room = room.saturating_sub(frame.line.len());
+            if frame.kind.is_change() {
+                *context.changed_at = now;
+            }
+            let remark = |bookmark: WatchFrame, initial_events_end| Some(frame::remarked(bookmark, initial_events_end));
+            offer(&mut self.exchange, now, frame, context.log, remark);
+        }
+        true
+    }
+
+    /// Queues what was held back, and a clean end.
+    fn end_watch(&mut self) {
+        for fate in self.exchange.rules.let_go() {
+            if let Fate::Send { frame, scripted } = fate {
+                self.exchange.push_line(frame, scripted);
+            }
+        }
+        self.source = Source::Decided;
+        self.exchange.end(Ending::Eof);
     }
 
     /// Queues the head of a watch that no longer waits. Returns whether it did.

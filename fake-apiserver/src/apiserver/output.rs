@@ -6,6 +6,7 @@ use trace::record::{ConnId, StreamId};
 
 use super::hooks::CallId;
 use crate::model::HookCall;
+use crate::upstream::Order;
 
 /// Output, to be carried out in order.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,5 +61,13 @@ pub enum Output {
         id: CallId,
         /// What to send where.
         call: HookCall,
+    },
+    /// Forward a request, or ask for more of its response; report each part as
+    /// [`Input::Upstream`](crate::server::Input::Upstream). With the end of the response, the upstream's is given up.
+    Upstream {
+        /// Request.
+        stream: StreamId,
+        /// What to do.
+        order: Order,
     },
 }

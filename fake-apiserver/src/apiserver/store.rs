@@ -140,7 +140,10 @@ impl ApiServer {
             WatchCacheOp::Lag(by) => format!("lags by {} ms", by.as_millis()),
             WatchCacheOp::Thaw => "thawed".to_owned(),
         };
-        self.model.turn_watch_caches(now, turn, resource, replica);
+        match self.forwards() {
+            true => self.turn_upstream_caches(now, turn, resource),
+            false => self.model.turn_watch_caches(now, turn, resource, replica),
+        }
         let of = match target {
             Some((_, plural)) => format!("watch cache of {plural}"),
             None => "every watch cache".to_owned(),
@@ -238,7 +241,7 @@ impl ApiServer {
             now,
             What::Turned {
                 how,
-                resource_version: self.model.revision(),
+                resource_version: self.revision(),
             },
         );
     }

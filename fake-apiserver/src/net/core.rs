@@ -46,7 +46,8 @@ impl Core for Server {
     }
 
     fn wall_clock(&self, now: Duration) -> Option<Duration> {
-        Some(Server::wall_clock(self, now))
+        // An upstream dates its responses itself.
+        (!self.forwards()).then(|| Server::wall_clock(self, now))
     }
 
     fn handle(&mut self, now: Duration, input: Input) {

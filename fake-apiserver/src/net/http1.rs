@@ -26,6 +26,7 @@ use super::deadline::Deadline;
 use super::guard::{Guard, Refusal};
 use super::open::{HEAD_BYTES_MAX, Open, whole};
 use super::streamed::{Closing, Framing, Streamed, stream};
+use super::upstream::serve_tunnel;
 use super::websocket::serve_websocket;
 use super::wire::{Flow, Transport, Unread, Wire};
 use super::{ConnectionSettings, Edge, Head, Ticket};
@@ -171,7 +172,11 @@ async fn serve_requests<T: Transport>(
     if let Some(Aside::Upgraded(upgrade, ticket)) = upgraded
         && let Ok(io) = upgrade.await
     {
-        open.by = serve_websocket(TokioIo::new(io), ticket, limits.write).await;
+        let (client, mut ticket) = (TokioIo::new(io), ticket);
+        open.by = match ticket.take_tunnel() {
+            Some(upstream) => serve_tunnel(client, upstream, ticket).await,
+            None => serve_websocket(client, ticket, limits.write).await,
+        };
         return None;
     }
     let by_server = ended.is_none() || *stopped || flow.is_ended();

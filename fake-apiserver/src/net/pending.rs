@@ -9,6 +9,7 @@ use trace::fault::Ending;
 use trace::record::StreamId;
 
 use super::pieces::Pieces;
+use super::upstream::Forwarding;
 use super::wire::{Flow, Outlet};
 use crate::server::Output;
 
@@ -27,6 +28,8 @@ pub(super) struct Answer {
     /// Whether its connection must accept no more requests.
     pub(super) goaway: bool,
     pub(super) waiting: Option<Waiting>,
+    /// The request to the upstream that it waits for.
+    pub(super) forwarding: Option<Forwarding>,
 }
 
 /// A task that waits for more of a response.
@@ -47,6 +50,7 @@ impl Answer {
             over: false,
             goaway: false,
             waiting: None,
+            forwarding: None,
         }
     }
 
@@ -86,7 +90,7 @@ pub(super) fn lay_out(
         | Output::Goaway { stream }
         | Output::End { stream, .. } => *stream,
         // Of no response.
-        Output::Call { .. } | Output::Close { .. } => return None,
+        Output::Call { .. } | Output::Close { .. } | Output::Upstream { .. } => return None,
     };
     // The client may have disconnected meanwhile.
     let answer = answers.get_mut(&stream)?;
@@ -118,10 +122,11 @@ pub(super) fn lay_out(
         Output::FlushBarrier { .. } => answer.fence = Some(answer.pieces.len()),
         Output::Goaway { .. } => answer.goaway = true,
         Output::End { how, .. } => {
+            answer.forwarding = None;
             answer.over = how != Ending::Stall;
             answer.pieces.push(Piece::End(how));
         }
-        Output::Call { .. } | Output::Close { .. } => {}
+        Output::Call { .. } | Output::Close { .. } | Output::Upstream { .. } => {}
     }
     woken.extend(answer.waiting.take().map(|waiting| waiting.waker));
     None

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use hyper::upgrade::OnUpgrade;
 use trace::fault::Ending;
 use trace::record::StreamId;
 
@@ -57,6 +58,13 @@ impl Ticket {
     /// Aborts the response, because its client does not read.
     pub(crate) fn cut(&mut self) {
         self.cut = true;
+    }
+
+    /// Takes the connection to the upstream of an upgraded response.
+    pub(crate) fn take_tunnel(&mut self) -> Option<OnUpgrade> {
+        let mut state = self.edge.lock();
+        let answer = state.answers.get_mut(&self.stream)?;
+        answer.forwarding.as_mut()?.take_tunnel()
     }
 
     /// Waits for the head, or for the end of a response without one.

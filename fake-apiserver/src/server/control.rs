@@ -23,6 +23,20 @@ impl Server {
         }
     }
 
+    /// Returns a server without a scenario whose requests are answered by an upstream. `seed`: for all randomness.
+    pub fn forwarding(upstream: crate::upstream::Settings, seed: u64) -> Self {
+        Self {
+            api: ApiServer::forwarding(ServerSettings::default(), upstream, seed),
+            run: None,
+            rules: Rules::default(),
+        }
+    }
+
+    /// Whether an upstream answers.
+    pub fn forwards(&self) -> bool {
+        self.api.forwards()
+    }
+
     /// Returns the same with the objects and steps of `scenario`, for any client and any resource that it names.
     pub fn standalone_with_scenario(scenario: SharedScenario, seed: u64) -> Self {
         let mut api = ApiServer::standalone(scenario.server.clone(), seed);

@@ -6,6 +6,7 @@ use trace::report::Report;
 
 use crate::api::{HttpRequest, User};
 use crate::apiserver::{CallId, Control};
+use crate::upstream::Inbound;
 
 /// Input.
 #[derive(Debug)]
@@ -71,6 +72,13 @@ pub enum Input {
         id: CallId,
         /// How it ended.
         outcome: Outcome,
+    },
+    /// A part of a response of the upstream has come.
+    Upstream {
+        /// Request.
+        stream: StreamId,
+        /// The part.
+        part: Inbound,
     },
     /// Time passed.
     Tick,

@@ -13,6 +13,7 @@ use trace::record::{Replica, StreamId, Verb, What};
 
 use super::Server;
 use super::act::{On, words};
+use super::origin::undoable;
 use crate::apiserver::{ApiServer, Asked};
 
 /// Most active rules: each is matched against every request.
@@ -97,6 +98,14 @@ pub enum RuleRefused {
         /// Resource: `configmaps`, `deployments.apps`.
         resource: String,
     },
+    /// It has an action that only the model can do, and an upstream answers.
+    #[error("{why}: {instead}")]
+    NotUpstream {
+        /// Why an upstream cannot do it.
+        why: &'static str,
+        /// What to do instead.
+        instead: &'static str,
+    },
     /// It names the secondary replica, which does not exist.
     #[error("there is no secondary replica: start `serve` with --secondary")]
     NoSecondary,
@@ -117,6 +126,9 @@ impl Server {
     /// # Errors
     /// There are too many rules, or one that is done at once has nothing to be done to.
     pub fn add_rule_ahead(&mut self, now: Duration, rule: Rule) -> Result<Ruled, RuleRefused> {
+        if let Some((why, instead)) = undoable(&rule.actions).filter(|_| self.api.forwards()) {
+            return Err(RuleRefused::NotUpstream { why, instead });
+        }
         let does = words(&rule.actions);
         let RuleTrigger::Request(_) = rule.when else {
             return self.do_now(now, &rule, does);
@@ -238,7 +250,8 @@ impl Server {
         let Some((group, plural)) = &rule.from.resource else {
             return Ok(());
         };
-        if self.api.catalog().find(group, plural).is_some() {
+        // Which resources an upstream serves is not known here.
+        if self.api.forwards() || self.api.catalog().find(group, plural).is_some() {
             return Ok(());
         }
         let known: Vec<String> = self

@@ -16,6 +16,8 @@ pub(super) struct Body {
     pub(super) whole: bool,
     /// Whether Content-Length is sent even if the body is long.
     pub(super) announced: bool,
+    /// Content-Length of a body that comes in parts.
+    pub(super) promised: Option<u64>,
     /// End after the queue; `None`: more may follow.
     pub(super) ending: Option<Ending>,
 }
@@ -117,6 +119,13 @@ impl Body {
         self.pieces.clear();
         self.whole = false;
         self.ending = Some(ending);
+    }
+
+    /// Drops the queue, and the end after it.
+    pub(super) fn forget(&mut self) {
+        self.pieces.clear();
+        self.whole = false;
+        self.ending = None;
     }
 
     /// Number of pieces.

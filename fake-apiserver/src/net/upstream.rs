@@ -1,0 +1,204 @@
+//! Carries requests to an upstream and its responses back, part by part. It must not know what the bytes mean, or how a
+//! connection is made: that is in [`Upstream`].
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http_body::Body;
+use http_body_util::BodyExt as _;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::sync::{Notify, oneshot};
+use trace::fault::Ending;
+use trace::record::{Side, StreamId};
+
+use super::answer::end_connection;
+use super::{Edge, Piece, Ticket};
+use crate::server::Input;
+use crate::upstream::{Failure, Inbound, Outbound};
+
+/// Connection to a real apiserver, with the credentials that it lends.
+pub trait Upstream: Send + Sync {
+    /// Sends a request, with the lent credentials if it has none of its own. A response with status 101 has its connection in
+    /// its extensions, as hyper's responses have it.
+    ///
+    /// # Errors
+    /// There is no response.
+    fn send(&self, request: Outbound) -> BoxFuture<'_, Result<http::Response<UpstreamBody>, Failure>>;
+}
+
+/// Body of a response of an upstream.
+pub type UpstreamBody = Pin<Box<dyn Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Send>>;
+
+/// A forwarded request, as its response has it. Dropped with the response: then the upstream's is given up.
+#[derive(Debug)]
+pub(super) struct Forwarding {
+    pull: Arc<Notify>,
+    /// The connection of an upgraded response.
+    tunnel: Option<OnUpgrade>,
+    _open: oneshot::Sender<()>,
+}
+
+/// The other end: what a task needs to forward a request.
+#[derive(Debug)]
+pub(super) struct Errand {
+    stream: StreamId,
+    request: Box<Outbound>,
+    pull: Arc<Notify>,
+    given_up: oneshot::Receiver<()>,
+}
+
+impl Forwarding {
+    /// Returns both ends of a request to forward.
+    pub(super) fn of(stream: StreamId, request: Box<Outbound>) -> (Self, Errand) {
+        let pull = Arc::new(Notify::new());
+        let (open, given_up) = oneshot::channel();
+        let errand = Errand {
+            stream,
+            request,
+            pull: pull.clone(),
+            given_up,
+        };
+        let forwarding = Self {
+            pull,
+            tunnel: None,
+            _open: open,
+        };
+        (forwarding, errand)
+    }
+
+    /// Asks for the next part.
+    pub(super) fn pull(&self) {
+        self.pull.notify_one();
+    }
+
+    pub(super) fn take_tunnel(&mut self) -> Option<OnUpgrade> {
+        self.tunnel.take()
+    }
+}
+
+impl Edge {
+    /// Forwards requests, each in a task.
+    pub(super) fn forward(&self, errands: Vec<Errand>) {
+        let Some(upstream) = &self.shared.upstream else {
+            return;
+        };
+        for errand in errands {
+            let (edge, upstream) = (self.clone(), upstream.clone());
+            self.shared.runtime.spawn(async move {
+                let Errand {
+                    stream,
+                    request,
+                    pull,
+                    given_up,
+                } = errand;
+                let reports = |part| edge.hand_in(|_, _| Input::Upstream { stream, part });
+                tokio::select! {
+                    biased;
+                    // The sender is dropped, never used.
+                    _ = given_up => {}
+                    last = edge.answered(&*upstream, stream, *request, &pull) => reports(last),
+                }
+            });
+        }
+    }
+
+    /// Reports all parts of a response but the last, and returns that.
+    async fn answered(
+        &self,
+        upstream: &dyn Upstream,
+        stream: StreamId,
+        request: Outbound,
+        pull: &Notify,
+    ) -> Inbound {
+        let mut response = match upstream.send(request).await {
+            Ok(response) => response,
+            Err(failure) => return Inbound::Failed(failure),
+        };
+        let status = response.status().as_u16();
+        let headers = std::mem::take(response.headers_mut());
+        if status == 101 {
+            let upgraded = hyper::upgrade::on(&mut response);
+            if let Some(answer) = self.lock().answers.get_mut(&stream)
+                && let Some(forwarding) = &mut answer.forwarding
+            {
+                forwarding.tunnel = Some(upgraded);
+            }
+        }
+        let head = Inbound::Head { status, headers };
+        self.hand_in(|_, _| Input::Upstream { stream, part: head });
+        if status == 101 {
+            // The connection of the client carries the bytes, and ends with the response.
+            return std::future::pending().await;
+        }
+        let mut body = response.into_body();
+        loop {
+            pull.notified().await;
+            let data = loop {
+                match body.frame().await {
+                    None => return Inbound::End,
+                    Some(Err(error)) => return Inbound::Failed(Failure::Broken(innermost(&*error))),
+                    Some(Ok(frame)) => match frame.into_data() {
+                        Ok(data) if !data.is_empty() => break data,
+                        // Trailers: no apiserver sends any.
+                        Ok(_) | Err(_) => {}
+                    },
+                }
+            };
+            let part = Inbound::Data(data);
+            self.hand_in(|_, _| Input::Upstream { stream, part });
+        }
+    }
+}
+
+/// Carries bytes between a client and the upstream, until either side or a fault ends it. Returns the side.
+pub(super) async fn serve_tunnel(
+    mut client: impl AsyncRead + AsyncWrite + Unpin,
+    upstream: OnUpgrade,
+    mut ticket: Ticket,
+) -> Side {
+    let flow = ticket.flow().clone();
+    let mut upstream = match upstream.await {
+        Ok(upgraded) => TokioIo::new(upgraded),
+        Err(error) => {
+            tracing::debug!(%error, "the upstream did not upgrade");
+            return Side::Server;
+        }
+    };
+    let how = tokio::select! {
+        biased;
+        () = std::future::poll_fn(|cx| flow.poll_over(1, cx)) => return Side::Server,
+        piece = std::future::poll_fn(|cx| ticket.poll_piece(cx)) => match piece {
+            Piece::End(how) => how,
+            // Both sides speak a protocol of their own.
+            Piece::Data(_) => Ending::Fin,
+        },
+        // Which side was the first is not known: both are closed.
+        _ = copy_bidirectional(&mut client, &mut upstream) => return Side::Client,
+    };
+    if how == Ending::Stall {
+        drop(upstream);
+        std::future::poll_fn(|cx| flow.poll_over(1, cx)).await;
+        return Side::Server;
+    }
+    std::future::poll_fn(|cx| {
+        end_connection(ticket.flow(), how, cx);
+        std::task::Poll::Ready(())
+    })
+    .await;
+    // The flush carries it out, and fails because of it.
+    let _ = tokio::io::AsyncWriteExt::flush(&mut client).await;
+    Side::Server
+}
+
+/// Returns the message of the first cause.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}

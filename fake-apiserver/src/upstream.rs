@@ -1,0 +1,152 @@
+//! Upstream: a real apiserver whose responses take the place of the model's. Values only: no sockets, no deviations.
+//!
+//! # Origin of a response
+//!
+//! What a request is answered with before faults apply comes from one of two origins: the model, or an upstream. Rules,
+//! actions, faults, trace and judge read only the response, and are the same for both.
+//!
+//! 1. `apiserver/upstream.rs` is the only place of the core that distinguishes them: a request that nothing has answered yet
+//!    goes out as [`Order::Send`], and its response comes back in parts ([`Inbound`]), each after an [`Order::Pull`]: as the
+//!    call of a webhook and its outcome. No code of the core waits, and a client that does not read stops the upstream.
+//! 2. A line of a watch becomes the same frame as an event of the model, once it is complete; a list is sent on while its
+//!    metadata is read (`document.rs`). Versions, uids and order are the upstream's.
+//! 3. Watch caches are those of the proxy: a frozen one delivers nothing, one that lags delivers later, and a list that any
+//!    version satisfies gets the answer that the upstream gave the same user before.
+//! 4. What only the model can do (compaction, restore, writes, clocks) is an error when the rule that names it is added
+//!    (`server/origin.rs`), with what to do instead.
+//! 5. A request carries the credentials of its client, or is sent with the identity lent by the user of the proxy
+//!    (`request.rs`); the edge has the credentials of that identity, and this crate never does.
+
+pub(crate) mod document;
+pub(crate) mod frame;
+pub(crate) mod lines;
+mod protobuf;
+pub(crate) mod request;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use serde::Deserialize;
+
+/// A request for the upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outbound {
+    /// HTTP method.
+    pub method: Method,
+    /// Path and query, as the client sent them.
+    pub target: String,
+    /// End-to-end headers; those of an upgrade too.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// Whose credentials it has.
+    pub identity: Identity,
+}
+
+/// Whose credentials a request for the upstream has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// Its client's, in its headers.
+    Own,
+    /// Those of the proxy's user: its headers have none, and the edge adds them.
+    Lent,
+}
+
+/// What the edge does for a forwarded request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Send this request, and report the head of the response.
+    Send(Box<Outbound>),
+    /// Report the next part of the response.
+    Pull,
+}
+
+/// A part of a response of the upstream.
+#[derive(Debug)]
+pub enum Inbound {
+    /// Status and headers.
+    Head {
+        /// HTTP status.
+        status: u16,
+        /// Headers, as received.
+        headers: HeaderMap,
+    },
+    /// Bytes of the body.
+    Data(Bytes),
+    /// The body is complete.
+    End,
+    /// There is no response, or no more of it.
+    Failed(Failure),
+}
+
+/// Why there is no response, or no more of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// No connection, or it broke before the head; with the reason.
+    Unreachable(String),
+    /// The lent credentials cannot be had: an exec plugin or a token file failed; with the reason.
+    NoCredentials(String),
+    /// The connection broke within the body; with the reason.
+    Broken(String),
+}
+
+/// Settings of a server that forwards.
+#[derive(Clone)]
+pub struct Settings {
+    /// Token of the proxy: a request with it is sent with the lent identity.
+    pub token: String,
+    /// Whether there is an identity to lend.
+    pub lends: bool,
+}
+
+/// Metadata of an object or a list, as far as the trace needs it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Metadata {
+    #[serde(deserialize_with = "text")]
+    pub(crate) name: String,
+    #[serde(deserialize_with = "text")]
+    pub(crate) namespace: String,
+    #[serde(deserialize_with = "text")]
+    pub(crate) uid: String,
+    #[serde(deserialize_with = "text")]
+    pub(crate) resource_version: String,
+    #[serde(rename = "continue", deserialize_with = "text")]
+    pub(crate) continue_token: String,
+    pub(crate) remaining_item_count: Option<i64>,
+    pub(crate) annotations: Option<Marker>,
+}
+
+/// The annotation that ends the initial events of a watch.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Marker {
+    #[serde(rename = "k8s.io/initial-events-end")]
+    pub(crate) initial_events_end: Option<String>,
+}
+
+/// Reads `null` as the empty text.
+fn text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Option::<String>::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+impl Metadata {
+    /// Returns the identity of the object.
+    pub(crate) fn object_ref(self) -> apimachinery::ObjectRef {
+        let key = match self.namespace.as_str() {
+            "" => self.name,
+            namespace => format!("{namespace}/{}", self.name),
+        };
+        apimachinery::ObjectRef {
+            key,
+            uid: self.uid,
+            resource_version: self.resource_version,
+        }
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("lends", &self.lends)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,341 @@
+//! Requests on their way to the upstream: what each reads, whose credentials it has, and the headers that it keeps.
+//!
+//! Source: RFC 9110, section 7.6.1 (hop-by-hop headers); "User impersonation".
+
+use apimachinery::path::{ResourcePath, decoded_path};
+use apimachinery::status::Status;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName,
+    HeaderValue, PROXY_AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use subtle::ConstantTimeEq as _;
+use trace::record::Verb;
+
+use super::{Identity, Outbound, Settings};
+use crate::api::HttpRequest;
+
+/// Subprotocol of a WebSocket that carries a bearer token.
+const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
+
+/// Headers of one connection, beside those that `Connection` names.
+const HOP_BY_HOP: [HeaderName; 10] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    PROXY_AUTHORIZATION,
+    http::header::PROXY_AUTHENTICATE,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    EXPECT,
+];
+
+/// What the proxy answers instead of lending an identity that it has not.
+pub(crate) const NOTHING_LENT: &str = "this proxy lends nobody its rights, and the request has no credentials but the \
+     proxy's token: send credentials of your own (a bearer token) in place of it, or start the proxy again with --as USER \
+     (it impersonates that user) or with --as-me (it lends the identity of its kubeconfig)";
+
+/// Returns the verb of a request, by its method, path and query alone.
+pub(crate) fn verb(request: &HttpRequest) -> Verb {
+    let path = decoded_path(&request.path);
+    let is_read = request.method == http::Method::GET && upgrade(&request.headers).is_none();
+    let Some(place) = ResourcePath::read(&path).filter(|_| is_read) else {
+        return Verb::Other;
+    };
+    let query = request.query.pairs();
+    let value = |wanted: &str| query.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    // As kube-apiserver parses it: only absent, `0` and `false` are false.
+    let watch = value("watch").is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"));
+    match place.verb {
+        Some("proxy") => Verb::Other,
+        None if !place.is_collection() => Verb::Other,
+        None if !watch => Verb::List,
+        _ if value("sendInitialEvents") == Some("true") => Verb::WatchList,
+        _ => Verb::Watch,
+    }
+}
+
+impl Settings {
+    /// Returns whose credentials a request has.
+    ///
+    /// # Errors
+    /// 401 without any; 400 if they are ambiguous or would be lost on the way; 403 if there is no identity to lend, or the
+    /// request asks the lent one to impersonate.
+    pub(crate) fn identity(&self, headers: &HeaderMap) -> Result<Identity, Status> {
+        if let Some(name) = named_by_connection(headers).find(|name| is_credential(name)) {
+            return Err(Status::bad_request(format!(
+                "the header Connection names {name}: a proxy would drop it, and the request would have another user"
+            )));
+        }
+        let mut sent = headers.get_all(AUTHORIZATION).iter();
+        let identity = match (sent.next(), sent.next()) {
+            (Some(_), Some(_)) => {
+                return Err(Status::bad_request("there is more than one Authorization header"));
+            }
+            (Some(value), None) if self.is_token(value) => Identity::Lent,
+            (Some(_), None) => Identity::Own,
+            (None, _) if has_bearer_protocol(headers) => Identity::Own,
+            (None, _) => return Err(Status::unauthorized()),
+        };
+        if identity == Identity::Lent {
+            if !self.lends {
+                return Err(forbidden(NOTHING_LENT));
+            }
+            if let Some(name) = headers.keys().find(|name| is_credential(name) && **name != AUTHORIZATION) {
+                return Err(forbidden(&format!(
+                    "a request with the proxy's token has the identity that the proxy lends, and cannot choose another: \
+                     remove the header {name}, or send credentials of your own"
+                )));
+            }
+        }
+        Ok(identity)
+    }
+
+    /// Compares in constant time.
+    fn is_token(&self, header: &HeaderValue) -> bool {
+        let sent = header.as_bytes();
+        let scheme = sent.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
+        let token = sent.get(7..).unwrap_or_default().trim_ascii();
+        scheme && !self.token.is_empty() && bool::from(token.ct_eq(self.token.as_bytes()))
+    }
+}
+
+/// Returns the request for the upstream. Of LIST and WATCH it asks for JSON without a content coding, because rules, judge and
+/// trace read them.
+pub(crate) fn outbound(request: &HttpRequest, verb: Verb, identity: Identity, query: &str) -> Outbound {
+    let mut headers = request.headers.clone();
+    let upgrade = upgrade(&headers).cloned();
+    let named: Vec<HeaderName> = named_by_connection(&headers).collect();
+    for name in HOP_BY_HOP.iter().chain(&named).chain([&HOST, &CONTENT_LENGTH]) {
+        headers.remove(name);
+    }
+    if identity == Identity::Lent {
+        headers.remove(AUTHORIZATION);
+    }
+    if verb != Verb::Other {
+        let accepted = in_json(&headers);
+        headers.insert(ACCEPT, accepted);
+        headers.remove(ACCEPT_ENCODING);
+    } else if let Some(upgrade) = upgrade {
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, upgrade);
+    }
+    Outbound {
+        method: request.method.clone(),
+        target: match query {
+            "" => request.path.clone(),
+            query => format!("{}?{query}", request.path),
+        },
+        headers,
+        body: request.body.clone(),
+        identity,
+    }
+}
+
+/// Returns the end-to-end headers of a response, as names and values; `upgraded`: with those of the upgrade. `Date` is kept,
+/// and the length is of the framing.
+pub(crate) fn end_to_end(headers: &HeaderMap, upgraded: bool) -> Vec<(String, String)> {
+    let named: Vec<HeaderName> = named_by_connection(headers).collect();
+    let is_kept = |name: &HeaderName| {
+        let of_upgrade = upgraded && (*name == CONNECTION || *name == UPGRADE);
+        let hop_by_hop = HOP_BY_HOP.contains(name) || named.contains(name) || *name == CONTENT_LENGTH;
+        of_upgrade || !hop_by_hop
+    };
+    let kept = headers.iter().filter(|(name, _)| is_kept(name));
+    kept.map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect()
+}
+
+/// Returns `Accept` without the media types other than JSON.
+fn in_json(headers: &HeaderMap) -> HeaderValue {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let ranges = values.flat_map(|value| value.split(',')).map(str::trim);
+    let json: Vec<&str> = ranges
+        .filter(|range| {
+            let media_type = range.split(';').next().unwrap_or_default().trim();
+            ["application/json", "application/*", "*/*"]
+                .iter()
+                .any(|kept| kept.eq_ignore_ascii_case(media_type))
+        })
+        .collect();
+    let joined = HeaderValue::try_from(json.join(","));
+    joined
+        .ok()
+        .filter(|_| !json.is_empty())
+        .unwrap_or(HeaderValue::from_static("application/json"))
+}
+
+/// Returns the protocol of a connection to a pod that the client asks to upgrade to. Others are for the next hop only: some
+/// clients ask every server for `h2c`.
+fn upgrade(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let value = headers.get(UPGRADE)?;
+    let protocol = value.to_str().unwrap_or_default().to_ascii_lowercase();
+    (protocol == "websocket" || protocol.starts_with("spdy/")).then_some(value)
+}
+
+/// Returns the headers that `Connection` names.
+fn named_by_connection(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> {
+    let values = headers.get_all(CONNECTION).iter();
+    let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+}
+
+/// Whether a header decides whose request it is: credentials, impersonation, or what an authenticating proxy sets.
+fn is_credential(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name == "authorization" || name.starts_with("impersonate-") || name.starts_with("x-remote-")
+}
+
+fn has_bearer_protocol(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut protocols = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    protocols.any(|protocol| protocol.trim_ascii().starts_with(BEARER_PROTOCOL.as_bytes()))
+}
+
+fn forbidden(why: &str) -> Status {
+    Status {
+        code: 403,
+        reason: "Forbidden".to_owned(),
+        message: why.to_owned(),
+        ..Status::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Method;
+    use rstest::rstest;
+
+    use super::*;
+
+    const LENDING: bool = true;
+    const NOT: bool = false;
+
+    fn headers(lines: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            let (name, value) = line.split_once(": ").expect("a header");
+            let name = HeaderName::try_from(name).expect("a name");
+            headers.append(name, HeaderValue::try_from(value).expect("a value"));
+        }
+        headers
+    }
+
+    fn request(method: Method, target: &str, lines: &[&str]) -> HttpRequest {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        HttpRequest {
+            method,
+            path: path.to_owned(),
+            query: query.into(),
+            headers: headers(lines),
+            body: Bytes::new(),
+        }
+    }
+
+    #[rstest]
+    #[case("/api/v1/pods", Verb::List)]
+    #[case("/api/v1/pods?watch=0", Verb::List)]
+    #[case("/api/v1/namespaces/n/pods?watch=1", Verb::Watch)]
+    #[case("/apis/example.com/v1/widgets?watch=true&sendInitialEvents=true", Verb::WatchList)]
+    #[case("/api/v1/watch/namespaces/n/pods/p", Verb::Watch)]
+    #[case("/api/v1/namespaces/n", Verb::Other)]
+    #[case("/api/v1/namespaces/n/pods/p?watch=1", Verb::Other)]
+    #[case("/api/v1/proxy/nodes/n?watch=1", Verb::Other)]
+    #[case("/api/v1", Verb::Other)]
+    #[case("/apis/apps/v1", Verb::Other)]
+    #[case("/metrics", Verb::Other)]
+    fn a_verb_needs_no_catalog(#[case] target: &str, #[case] expected: Verb) {
+        assert_eq!(verb(&request(Method::GET, target, &[])), expected);
+        assert_eq!(verb(&request(Method::DELETE, target, &[])), Verb::Other);
+        let upgraded = request(Method::GET, target, &["Upgrade: websocket"]);
+        assert_eq!(verb(&upgraded), Verb::Other);
+        let h2c = request(Method::GET, target, &["Upgrade: h2c"]);
+        assert_eq!(verb(&h2c), expected);
+    }
+
+    #[rstest]
+    #[case::no_credentials(LENDING, &[], "401")]
+    #[case::token(LENDING, &["Authorization: Bearer secret"], "lent")]
+    #[case::token_and_case(LENDING, &["authorization: bearer  secret "], "lent")]
+    #[case::nothing_to_lend(NOT, &["Authorization: Bearer secret"], "403")]
+    #[case::own_token(LENDING, &["Authorization: Bearer secret2"], "own")]
+    #[case::own_token_with_impersonation(NOT, &["Authorization: Bearer mine", "Impersonate-User: bob"], "own")]
+    #[case::own_basic(NOT, &["Authorization: Basic c2VjcmV0"], "own")]
+    #[case::own_web_socket(NOT, &["Sec-WebSocket-Protocol: v4.channel.k8s.io, base64url.bearer.authorization.k8s.io.bWluZQ"], "own")]
+    #[case::empty_token(LENDING, &["Authorization: Bearer "], "own")]
+    #[case::two(LENDING, &["Authorization: Bearer secret", "Authorization: Bearer mine"], "400")]
+    #[case::impersonation(LENDING, &["Authorization: Bearer secret", "Impersonate-User: system:admin"], "403")]
+    #[case::impersonated_group(LENDING, &["Authorization: Bearer secret", "IMPERSONATE-GROUP: system:masters"], "403")]
+    #[case::impersonated_extra(LENDING, &["Authorization: Bearer secret", "Impersonate-Extra-scopes: x"], "403")]
+    #[case::front_proxy(LENDING, &["Authorization: Bearer secret", "X-Remote-User: admin"], "403")]
+    #[case::dropped(LENDING, &["Authorization: Bearer secret", "Connection: close, Impersonate-User"], "400")]
+    #[case::dropped_token(NOT, &["Authorization: Bearer mine", "Connection: authorization"], "400")]
+    fn whose_request_it_is(#[case] lends: bool, #[case] lines: &[&str], #[case] expected: &str) {
+        let settings = Settings {
+            token: "secret".to_owned(),
+            lends,
+        };
+        let found = match settings.identity(&headers(lines)) {
+            Ok(Identity::Own) => "own".to_owned(),
+            Ok(Identity::Lent) => "lent".to_owned(),
+            Err(status) => status.code.to_string(),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_refusal_names_the_three_choices() {
+        let settings = Settings {
+            token: "secret".to_owned(),
+            lends: false,
+        };
+        let refused = settings.identity(&headers(&["Authorization: Bearer secret"]));
+        let message = refused.expect_err("nothing is lent").message;
+        for choice in ["credentials of your own", "--as USER", "--as-me"] {
+            assert!(message.contains(choice), "{message}");
+        }
+    }
+
+    #[test]
+    fn hop_by_hop_headers_and_the_proxy_s_token_stay_here() {
+        let lines = [
+            "Host: 127.0.0.1:1",
+            "Authorization: Bearer secret",
+            "Connection: keep-alive, X-Hop",
+            "Keep-Alive: timeout=5",
+            "X-Hop: 1",
+            "Te: trailers",
+            "Transfer-Encoding: chunked",
+            "Upgrade: SPDY/3.1",
+            "User-Agent: test",
+            "Accept: application/vnd.kubernetes.protobuf;as=Table, application/cbor",
+            "Accept-Encoding: gzip",
+            "X-Mine: 1",
+        ];
+        let asked = request(Method::GET, "/api/v1/pods?limit=5", &lines);
+        let sent = outbound(&asked, Verb::List, Identity::Lent, asked.query.as_str());
+        let mut kept: Vec<String> = { sent.headers.iter() }
+            .map(|(name, value)| format!("{name}: {}", value.to_str().expect("text")))
+            .collect();
+        kept.sort();
+        assert_eq!(kept, ["accept: application/json", "user-agent: test", "x-mine: 1"]);
+        assert_eq!(sent.target, "/api/v1/pods?limit=5");
+
+        let own = outbound(&asked, Verb::Other, Identity::Own, "");
+        assert_eq!(own.headers[AUTHORIZATION], "Bearer secret");
+        assert_eq!(own.headers[ACCEPT_ENCODING], "gzip");
+        assert_eq!(own.headers[UPGRADE], "SPDY/3.1");
+        assert_eq!(own.headers[CONNECTION], "Upgrade");
+    }
+
+    #[rstest]
+    #[case(&[], "application/json")]
+    #[case(&["Accept: */*"], "*/*")]
+    #[case(&["Accept: application/vnd.kubernetes.protobuf,application/json"], "application/json")]
+    #[case(&["Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/yaml", "Accept: application/json"], "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")]
+    fn lists_are_asked_for_in_json(#[case] lines: &[&str], #[case] expected: &str) {
+        assert_eq!(in_json(&headers(lines)), expected);
+    }
+}
