@@ -52,6 +52,12 @@ impl Judge {
         Self(Arc::new(Mutex::new(WireJudge::new(loops).excusing(excused))))
     }
 
+    /// Returns a judge of clients of an upstream.
+    #[cfg(feature = "proxy")]
+    pub(crate) fn of_upstream(loops: Loops) -> Self {
+        Self(Arc::new(Mutex::new(WireJudge::new(loops).behind_upstream())))
+    }
+
     /// Judges records, up to time `now`. Returns new violations.
     pub(crate) fn hear(&self, now: Duration, records: &[Record]) -> Vec<Violation> {
         let mut judge = self.lock();

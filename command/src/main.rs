@@ -22,6 +22,8 @@ mod objects;
 mod output;
 mod play;
 mod private;
+#[cfg(feature = "proxy")]
+mod proxy;
 mod random;
 mod recheck;
 mod report;
@@ -75,6 +77,8 @@ struct Arguments {
 enum Command {
     Serve(serve::Serve),
     Play(play::Play),
+    #[cfg(feature = "proxy")]
+    Proxy(proxy::Proxy),
     Run(run::Run),
     Conformance(conformance::Conformance),
     CheckAdapter(check_adapter::CheckAdapter),
@@ -126,6 +130,8 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Play(play) => play::run(play),
         Command::Serve(serve) => serve::run(serve),
+        #[cfg(feature = "proxy")]
+        Command::Proxy(proxy) => proxy::run(proxy),
         Command::Run(run) => run::run(run),
         Command::Conformance(arguments) => conformance::run(arguments),
         Command::CheckAdapter(arguments) => check_adapter::run(&arguments),

@@ -14,7 +14,7 @@ use judge::wire::{Loops, Needs, needs};
 
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
 use crate::serve::Listening;
-use crate::stage::{self, Announce, Running, Stage};
+use crate::stage::{self, Announce, Origin, Running, Stage};
 use crate::{Failure, output};
 
 /// Serve one scenario to any client until interrupted.
@@ -54,18 +54,18 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         ));
     }
     let listening = play.listening;
-    let server = Server::with_limits(scenario.clone(), listening.seed, Limits::endless());
+    let server = Server::with_limits(scenario.clone(), listening.control.seed, Limits::endless());
     let stage = Stage {
         server: server.keeping(stage::RECORDS_KEPT),
         what: scenario.id.clone(),
-        version: scenario.server.version,
+        origin: Origin::Model(scenario.server.version),
         wall_clock: None,
         serving: ServeOptions {
             address: (Ipv4Addr::LOCALHOST, listening.port).into(),
             ..stage::serving(&scenario.server, play.tls)
         },
-        control_port: listening.control_port,
-        control_token: listening.control_token,
+        control_port: listening.control.control_port,
+        control_token: listening.control.control_token,
         namespace: scenario.target.namespace.clone(),
         kubeconfig: listening.kubeconfig,
     };

@@ -13,7 +13,7 @@ use fake_apiserver::server::Server;
 use judge::wire::Loops;
 
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
-use crate::stage::{self, Announce, Running, Stage};
+use crate::stage::{self, Announce, Origin, Running, Stage};
 use crate::token::Tokens;
 use crate::webhooks::Called;
 use crate::{Failure, objects};
@@ -126,6 +126,13 @@ pub(crate) struct Listening {
     /// An existing file is never overwritten, except a kubeconfig left by a killed server.
     #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) control: ControlArguments,
+}
+
+/// Options of the control API, and the seed.
+#[derive(Debug, Args)]
+pub(crate) struct ControlArguments {
     /// Port of the control API; 0 selects a free port.
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) control_port: u16,
@@ -169,7 +176,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    let mut server = Server::standalone(settings, listening.seed);
+    let mut server = Server::standalone(settings, listening.control.seed);
     if !serve.bare {
         server = server.with_bootstrap_objects();
     }
@@ -192,7 +199,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
             1 => "no scenario, 1 object".to_owned(),
             count => format!("no scenario, {count} objects"),
         },
-        version: serve.kubernetes_version,
+        origin: Origin::Model(serve.kubernetes_version),
         wall_clock: Some(wall_clock),
         serving: ServeOptions {
             address: SocketAddr::new(serve.address, listening.port),
@@ -204,8 +211,8 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
             webhooks: serve.webhooks.into(),
             ..ServeOptions::default()
         },
-        control_port: listening.control_port,
-        control_token: listening.control_token,
+        control_port: listening.control.control_port,
+        control_token: listening.control.control_token,
         namespace: None,
         kubeconfig: listening.kubeconfig,
     };

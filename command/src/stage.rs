@@ -4,12 +4,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use fake_apiserver::api::access::ADMINS;
 use fake_apiserver::net::tls::{Authority, Identity};
-use fake_apiserver::net::{Credentials, Edge, Listening, ServeError, ServeOptions, TlsOptions};
+use fake_apiserver::net::{Credentials, Edge, Listening, ServeError, ServeOptions, TlsOptions, Upstream};
 use fake_apiserver::record::{Record, Replica};
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
@@ -46,13 +47,47 @@ pub(crate) enum Announce {
     Json,
 }
 
+/// What answers requests before faults apply.
+pub(crate) enum Origin {
+    /// The model of this Kubernetes version.
+    Model(Version),
+    /// A real apiserver.
+    #[cfg_attr(
+        not(feature = "proxy"),
+        expect(dead_code, reason = "`proxy` is built only with its feature")
+    )]
+    Upstream {
+        upstream: Arc<dyn Upstream>,
+        /// URL.
+        url: String,
+        /// Version of Kubernetes; `None`: the upstream does not show it to strangers.
+        version: Option<String>,
+    },
+}
+
+impl Origin {
+    /// Returns the version of Kubernetes, and what the server does.
+    fn words(&self) -> (String, String) {
+        match self {
+            Self::Model(version) => (version.to_string(), format!("serving Kubernetes {version}")),
+            Self::Upstream { url, version, .. } => {
+                let version = version.as_deref().unwrap_or("of an unknown version");
+                (
+                    version.to_owned(),
+                    format!("forwarding to {url} (Kubernetes {version})"),
+                )
+            }
+        }
+    }
+}
+
 /// A server before it is served.
 pub(crate) struct Stage {
     pub(crate) server: Server,
     /// Description of what it serves.
     pub(crate) what: String,
-    /// Kubernetes version.
-    pub(crate) version: Version,
+    /// What answers its requests.
+    pub(crate) origin: Origin,
     /// Clock for the time since 1970 at start; `None`: the epoch of the scenario.
     pub(crate) wall_clock: Option<fn() -> Duration>,
     /// Addresses and TLS.
@@ -73,6 +108,8 @@ pub(crate) struct Running {
     /// URL and token of the control API.
     steering: (String, String),
     about: About,
+    /// What it does, for the log.
+    does: String,
     kubeconfigs: Vec<Kubeconfig>,
     judge: Judge,
     state: State,
@@ -139,11 +176,16 @@ impl Running {
         if let Some(wall_clock) = stage.wall_clock {
             server.starts_at(wall_clock());
         }
+        let (kubernetes, does) = stage.origin.words();
         Ok(Self {
-            edge: Edge::with_webhooks(server, stage.serving.webhooks),
+            edge: match stage.origin {
+                Origin::Model(_) => Edge::with_webhooks(server, stage.serving.webhooks),
+                Origin::Upstream { upstream, .. } => Edge::with_upstream(server, upstream),
+            },
+            does,
             listeners,
             about: About {
-                kubernetes: stage.version.to_string(),
+                kubernetes,
                 servers,
                 kubeconfig: kubeconfigs[0].path().display().to_string(),
             },
@@ -183,8 +225,8 @@ impl Running {
         }
         if let Some(control) = &self.control {
             output::log(&format!(
-                "serving Kubernetes {} at {}, control API at {}; add faults from another shell: fake-apiserver ctl --help",
-                self.about.kubernetes,
+                "{} at {}, control API at {}; add faults from another shell: fake-apiserver ctl --help",
+                self.does,
                 self.about.servers[0].1,
                 control.url()
             ));

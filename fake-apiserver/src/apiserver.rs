@@ -521,7 +521,10 @@ impl ApiServer {
             None => api::parse(request, catalog, watch_list),
             Some(query) => {
                 let query = query.into();
-                let request = HttpRequest { query, ..request.clone() };
+                let request = HttpRequest {
+                    query,
+                    ..request.clone()
+                };
                 api::parse(&request, catalog, watch_list)
             }
         };

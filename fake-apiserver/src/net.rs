@@ -524,13 +524,7 @@ struct Outside {
 }
 
 impl State {
-    fn handle(
-        &mut self,
-        now: Duration,
-        input: Input,
-        woken: &mut Vec<Waker>,
-        outside: &mut Outside,
-    ) {
+    fn handle(&mut self, now: Duration, input: Input, woken: &mut Vec<Waker>, outside: &mut Outside) {
         let (Some(core), None) = (&mut self.core, &self.broken) else {
             return;
         };

@@ -84,7 +84,11 @@ impl World {
                 Output::Head { status, .. } => code = status,
                 Output::Data { bytes: more, .. } => bytes.extend_from_slice(&more),
                 Output::FlushBarrier { stream } => self.server.handle(Duration::ZERO, Input::Flushed(stream)),
-                Output::Goaway { .. } | Output::End { .. } | Output::Call { .. } | Output::Close { .. } => {}
+                Output::Goaway { .. }
+                | Output::End { .. }
+                | Output::Call { .. }
+                | Output::Upstream { .. }
+                | Output::Close { .. } => {}
             }
         }
         (code, serde_json::from_slice(&bytes).unwrap_or_default())

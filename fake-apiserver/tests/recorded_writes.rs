@@ -146,6 +146,7 @@ impl World {
                 | Output::Goaway { .. }
                 | Output::End { .. }
                 | Output::Call { .. }
+                | Output::Upstream { .. }
                 | Output::Close { .. } => {}
             }
         }

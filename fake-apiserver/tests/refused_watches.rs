@@ -43,6 +43,7 @@ fn no_scripted_event_follows_a_refusal(#[case] action: &str) {
             | Output::Goaway { .. }
             | Output::End { .. }
             | Output::Call { .. }
+            | Output::Upstream { .. }
             | Output::Close { .. } => {}
         }
     }

@@ -61,6 +61,7 @@ fn ask(
             | Output::Goaway { .. }
             | Output::End { .. }
             | Output::Call { .. }
+            | Output::Upstream { .. }
             | Output::Close { .. } => {}
         }
     }

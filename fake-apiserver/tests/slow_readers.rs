@@ -61,7 +61,11 @@ impl World {
                 }
                 Output::FlushBarrier { stream } => self.answers.entry(stream).or_default().fence = true,
                 Output::End { stream, how } => self.answers.entry(stream).or_default().ended = Some(how),
-                Output::Head { .. } | Output::Goaway { .. } | Output::Call { .. } | Output::Close { .. } => {}
+                Output::Head { .. }
+                | Output::Goaway { .. }
+                | Output::Call { .. }
+                | Output::Upstream { .. }
+                | Output::Close { .. } => {}
             }
         }
     }

@@ -47,7 +47,8 @@ fn ask(server: &mut Server, stream: u64, (method, path): (&str, &str), body: &Va
             | Output::Goaway { .. }
             | Output::Close { .. }
             | Output::End { .. }
-            | Output::Call { .. } => {}
+            | Output::Call { .. }
+            | Output::Upstream { .. } => {}
         }
     }
     (code, serde_json::from_slice(&bytes).unwrap_or_default())

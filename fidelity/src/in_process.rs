@@ -107,7 +107,7 @@ impl InProcess {
                     }
                 }
                 Output::FlushBarrier { stream } => self.server.handle(self.now, Input::Flushed(stream)),
-                Output::Goaway { .. } | Output::Close { .. } => {}
+                Output::Goaway { .. } | Output::Close { .. } | Output::Upstream { .. } => {}
                 // Nothing listens in this process.
                 Output::Call { id, call } => {
                     let outcome = call.refused();

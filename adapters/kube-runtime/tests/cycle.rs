@@ -118,6 +118,7 @@ impl Core for OneRelist {
             | Input::ClientRestarted(_)
             | Input::Control(_)
             | Input::HookAnswered { .. }
+            | Input::Upstream { .. }
             | Input::Tick => {}
         }
     }

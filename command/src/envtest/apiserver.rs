@@ -21,7 +21,7 @@ use super::print;
 use super::verdict::{self, Left};
 use crate::judging::{Commentator, Judge};
 use crate::serve::{WATCH_CACHE_CAPACITY, wall_clock};
-use crate::stage::{self, Running, Stage};
+use crate::stage::{self, Origin, Running, Stage};
 use crate::{Failure, output, random, state, webhooks};
 
 pub(super) const FLAGS: &str = include_str!("kube-apiserver.flags");
@@ -192,14 +192,17 @@ fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
     let stage = Stage {
         server: server.keeping(stage::RECORDS_KEPT),
         what: format!("as kube-apiserver at {}", options.address),
-        version: scenario
-            .as_ref()
-            .map_or(options.version, |scenario| scenario.server.version),
+        origin: Origin::Model(
+            scenario
+                .as_ref()
+                .map_or(options.version, |scenario| scenario.server.version),
+        ),
         wall_clock: Some(wall_clock),
         serving: ServeOptions {
             address: options.address,
             tls: Some(options.tls),
             access: Some(access),
+            checks_pages: false,
             authorization: Some(options.authorization),
             limits: ListenerLimits {
                 grace: GRACE,

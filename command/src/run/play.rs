@@ -27,7 +27,7 @@ use super::retarget::Retarget;
 use super::weigh::{certain, cut_words, judged, proofs, proven, weighed};
 use super::{Played, Run, Skipped, can_show, left_out, unset};
 use crate::judging::{Commentator, Judge};
-use crate::stage::{self, Running, Stage};
+use crate::stage::{self, Origin, Running, Stage};
 use crate::stop::Stop;
 use crate::{Failure, built_in};
 
@@ -153,7 +153,7 @@ async fn play_one(
     let stage = Stage {
         server,
         what: scenario.id.clone(),
-        version: scenario.server.version,
+        origin: Origin::Model(scenario.server.version),
         wall_clock: None,
         serving: stage::serving(&scenario.server, run.tls),
         control_port: 0,

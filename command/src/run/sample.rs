@@ -134,6 +134,7 @@ mod tests {
                 | Output::Goaway { .. }
                 | Output::End { .. }
                 | Output::Call { .. }
+                | Output::Upstream { .. }
                 | Output::Close { .. } => {}
             }
         }

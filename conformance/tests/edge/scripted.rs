@@ -76,7 +76,8 @@ impl Core for Scripted {
             | Input::StopRequested
             | Input::LeftOpen(_)
             | Input::Control(_)
-            | Input::HookAnswered { .. } => {
+            | Input::HookAnswered { .. }
+            | Input::Upstream { .. } => {
                 unreachable!("no test reports here")
             }
             Input::Tick => return,

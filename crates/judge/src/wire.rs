@@ -157,6 +157,14 @@ impl WireJudge {
         }
     }
 
+    /// The server is an upstream, which others write to as well: an object that a client reads by name has a version that no
+    /// record of a write has.
+    #[must_use]
+    pub fn behind_upstream(mut self) -> Self {
+        self.clients.others_write();
+        self
+    }
+
     /// Excludes invariants that the scenario excuses.
     #[must_use]
     pub fn excusing(mut self, excused: Vec<String>) -> Self {

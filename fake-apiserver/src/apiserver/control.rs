@@ -70,7 +70,11 @@ impl ApiServer {
     }
 
     /// Returns an apiserver for any client whose requests are answered by an upstream. `seed`: for all randomness.
-    pub(crate) fn forwarding(settings: ServerSettings, upstream: crate::upstream::Settings, seed: u64) -> Self {
+    pub(crate) fn forwarding(
+        settings: ServerSettings,
+        upstream: crate::upstream::Settings,
+        seed: u64,
+    ) -> Self {
         let mut api = Self::over(Model::new(&settings), settings, seed);
         api.joined = Joined::allowed();
         api.forward_to(upstream);

@@ -8,11 +8,11 @@ use trace::fault::Ending;
 use trace::record::{Record, StreamId, What};
 
 use super::answer::watch_head;
+use super::exchange::Exchange;
 use super::exchange::Fate;
 use super::log::Log;
 use super::memory::{EVENT_BYTES_MAX, GROWTH_BYTES};
 use super::output::Output;
-use super::exchange::Exchange;
 use super::store::Followed;
 use super::upstream::Upstream;
 use super::{ApiServer, Asked, Open, Source};
@@ -272,13 +272,27 @@ impl Open {
                     {
                         *context.changed_at = now;
                     }
-                    offer(&mut self.exchange, now, frame, context.log, |frame, initial_events_end| {
-                        let collection = self.asked.collection.as_ref()?;
-                        let version = frame.object.as_ref().map(|object| object.resource_version.as_str());
-                        let form = self.asked.form;
-                        let end = initial_events_end.as_deref();
-                        Some(context.model.bookmark_frame(collection, version.unwrap_or_default(), end, form))
-                    });
+                    offer(
+                        &mut self.exchange,
+                        now,
+                        frame,
+                        context.log,
+                        |frame, initial_events_end| {
+                            let collection = self.asked.collection.as_ref()?;
+                            let version = frame
+                                .object
+                                .as_ref()
+                                .map(|object| object.resource_version.as_str());
+                            let form = self.asked.form;
+                            let end = initial_events_end.as_deref();
+                            Some(context.model.bookmark_frame(
+                                collection,
+                                version.unwrap_or_default(),
+                                end,
+                                form,
+                            ))
+                        },
+                    );
                 }
                 WatchPoll::Pending { wake } => {
                     self.exchange.flush_member();
@@ -319,7 +333,9 @@ impl Open {
             if frame.kind.is_change() {
                 *context.changed_at = now;
             }
-            let remark = |bookmark: WatchFrame, initial_events_end| Some(frame::remarked(bookmark, initial_events_end));
+            let remark = |bookmark: WatchFrame, initial_events_end| {
+                Some(frame::remarked(bookmark, initial_events_end))
+            };
             offer(&mut self.exchange, now, frame, context.log, remark);
         }
         true

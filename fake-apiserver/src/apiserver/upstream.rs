@@ -125,7 +125,10 @@ impl ApiServer {
                     answer.send_on(&mut open.exchange, list.clone());
                     return;
                 }
-                None => self.turned(now, "no older answer of this list is known: the upstream answers".to_owned()),
+                None => self.turned(
+                    now,
+                    "no older answer of this list is known: the upstream answers".to_owned(),
+                ),
             }
         }
         if let Some(open) = self.open.get_mut(&stream) {
@@ -152,7 +155,12 @@ impl ApiServer {
     }
 
     /// Changes how watch caches follow the upstream.
-    pub(super) fn turn_upstream_caches(&mut self, now: Duration, turn: WatchCacheOp, resource: Option<(&str, &str)>) {
+    pub(super) fn turn_upstream_caches(
+        &mut self,
+        now: Duration,
+        turn: WatchCacheOp,
+        resource: Option<(&str, &str)>,
+    ) {
         if let Some(upstream) = &mut self.upstream {
             upstream.caches.turn(now, turn, resource);
         }
@@ -175,9 +183,13 @@ impl ApiServer {
         let version = version
             .or_else(|| forwarded.shown.clone())
             .or_else(|| started_at(&open.asked.request));
-        let named = forwarded.named.clone().or_else(|| self.kind_of(&forwarded.resource));
+        let named = forwarded
+            .named
+            .clone()
+            .or_else(|| self.kind_of(&forwarded.resource));
         let (Some(version), Some(named)) = (version, named) else {
-            let why = "no bookmark sent: its watch has sent no event yet, so that version or kind are not known";
+            let why =
+                "no bookmark sent: its watch has sent no event yet, so that version or kind are not known";
             self.turned(self.now, why.to_owned());
             return String::new();
         };
@@ -194,8 +206,12 @@ impl ApiServer {
     }
 
     fn upstream_head(&mut self, stream: StreamId, status: u16, headers: &HeaderMap) {
-        let Some(open) = self.open.get_mut(&stream) else { return };
-        let Source::Upstream(forwarded) = &mut open.source else { return };
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        let Source::Upstream(forwarded) = &mut open.source else {
+            return;
+        };
         let is_read = status == 200 && forwarded.verb != Verb::Other;
         let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
@@ -207,7 +223,9 @@ impl ApiServer {
             return self.answer_for_upstream(stream, Status::unavailable(why));
         }
         let headers_kept = end_to_end(headers, status == 101);
-        let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        let length = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse().ok());
         forwarded.stage = match forwarded.verb {
             Verb::Watch | Verb::WatchList if is_read => Stage::Watch(Lines::default()),
             Verb::List if is_read => {
@@ -239,8 +257,12 @@ impl ApiServer {
     }
 
     fn upstream_data(&mut self, now: Duration, stream: StreamId, bytes: Bytes) {
-        let Some(open) = self.open.get_mut(&stream) else { return };
-        let Source::Upstream(forwarded) = &mut open.source else { return };
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        let Source::Upstream(forwarded) = &mut open.source else {
+            return;
+        };
         match &mut forwarded.stage {
             Stage::Watch(lines) => {
                 if lines.push(bytes).is_err() {
@@ -275,8 +297,12 @@ impl ApiServer {
     }
 
     fn upstream_end(&mut self, now: Duration, stream: StreamId) {
-        let Some(open) = self.open.get_mut(&stream) else { return };
-        let Source::Upstream(forwarded) = &mut open.source else { return };
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
+        let Source::Upstream(forwarded) = &mut open.source else {
+            return;
+        };
         match std::mem::replace(&mut forwarded.stage, Stage::Complete) {
             Stage::Watch(mut lines) => {
                 let rest = lines.rest();
@@ -284,7 +310,10 @@ impl ApiServer {
                     forwarded.held.push_back((now, frame::read(rest).0));
                 }
                 // A stale cache never delivers the rest: the client resumes, and the upstream sends it again.
-                let mode = self.upstream.as_ref().map(|upstream| upstream.caches.mode(&forwarded.resource));
+                let mode = self
+                    .upstream
+                    .as_ref()
+                    .map(|upstream| upstream.caches.mode(&forwarded.resource));
                 if mode.is_some_and(|mode| mode != Mode::Live) {
                     forwarded.held.clear();
                 }
@@ -335,7 +364,9 @@ impl ApiServer {
             Failure::Broken(why) => (format!("the response of the upstream broke off: {why}"), ""),
         };
         self.turned(now, why.clone());
-        let Some(open) = self.open.get_mut(&stream) else { return };
+        let Some(open) = self.open.get_mut(&stream) else {
+            return;
+        };
         if open.exchange.decided() {
             // Nothing that follows can say why: the client has to see that it is not complete.
             open.source = Source::Decided;
@@ -369,7 +400,9 @@ impl Upstream {
             collection: None,
             continue_token,
             violations: match verb {
-                Verb::List | Verb::Watch | Verb::WatchList => crate::api::rules_broken_by(request.query.pairs()),
+                Verb::List | Verb::Watch | Verb::WatchList => {
+                    crate::api::rules_broken_by(request.query.pairs())
+                }
                 Verb::Other => Vec::new(),
             },
         }
@@ -503,7 +536,12 @@ fn recorded(stream: StreamId, document: &Document, explained: bool) -> What {
 }
 
 /// Returns the write that a response shows: its client knows the version.
-fn wrote(stream: StreamId, request: &HttpRequest, status: u16, document: &mut Document) -> Option<StoreWrite> {
+fn wrote(
+    stream: StreamId,
+    request: &HttpRequest,
+    status: u16,
+    document: &mut Document,
+) -> Option<StoreWrite> {
     let op = match request.method {
         http::Method::POST => WriteOp::Create,
         http::Method::PUT | http::Method::PATCH => WriteOp::Update,
@@ -525,7 +563,9 @@ fn wrote(stream: StreamId, request: &HttpRequest, status: u16, document: &mut Do
 /// Whether a list may be answered from a watch cache, however old.
 fn is_satisfied_by_any_version(asked: &Asked) -> bool {
     let query = asked.request.query.pairs();
-    let is_any = query.iter().any(|(name, value)| name == "resourceVersion" && value == "0");
+    let is_any = query
+        .iter()
+        .any(|(name, value)| name == "resourceVersion" && value == "0");
     asked.verb == Verb::List && is_any && is_complete_list(asked)
 }
 

@@ -30,6 +30,8 @@ const SIMPLE_TYPES: [&str; 3] = [
 pub struct Guard {
     /// Accepted names beside the local ones; `None`: the server needs a token, and accepts any name.
     names: Option<Arc<[String]>>,
+    /// Whether it needs a token nevertheless.
+    needs_token: bool,
 }
 
 /// Rejection: status and text.
@@ -78,6 +80,15 @@ impl Guard {
         let names: Vec<String> = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
         Self {
             names: Some(names.into()),
+            needs_token: false,
+        }
+    }
+
+    /// Returns the same checks for a server that needs a token.
+    pub fn of_guarded_server(names: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            needs_token: true,
+            ..Self::of_open_server(names)
         }
     }
 
@@ -105,7 +116,12 @@ impl Guard {
         }
         match &self.names {
             None => Ok(()),
-            Some(names) => Visitor { names, headers }.check(method),
+            Some(names) => Visitor {
+                names,
+                needs_token: self.needs_token,
+                headers,
+            }
+            .check(method),
         }
     }
 }
@@ -113,6 +129,7 @@ impl Guard {
 /// Origin of a request, as far as its headers show.
 struct Visitor<'a> {
     names: &'a [String],
+    needs_token: bool,
     headers: &'a HeaderMap,
 }
 
@@ -122,11 +139,14 @@ impl Visitor<'_> {
         if let Some(host) = self.header(HOST)
             && !self.is_local(host)
         {
+            let otherwise = match self.needs_token {
+                true => "",
+                false => ", or serve it with --tls --tls-name NAME or with --token",
+            };
             return Err(Refusal::new(
                 421,
                 format!(
-                    "421 Misdirected Request: this server is not called {host:?}; use localhost or 127.0.0.1, or serve it \
-                     with --tls --tls-name NAME or with --token"
+                    "421 Misdirected Request: this server is not called {host:?}; use localhost or 127.0.0.1{otherwise}"
                 ),
             ));
         }
@@ -142,9 +162,13 @@ impl Visitor<'_> {
             !authority.is_some_and(|authority| self.is_local(authority))
         });
         if foreign || cross_site {
+            let otherwise = match self.needs_token {
+                true => "",
+                false => "; serve it with --token for that",
+            };
             return Err(Refusal::new(
                 403,
-                "403 Forbidden: a page of another site may not use this server; serve it with --token for that",
+                format!("403 Forbidden: a page of another site may not use this server{otherwise}"),
             ));
         }
         let carries = matches!(*method, Method::POST | Method::PUT | Method::PATCH);

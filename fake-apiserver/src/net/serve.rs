@@ -34,6 +34,8 @@ pub struct ServeOptions {
     pub tls: Option<TlsOptions>,
     /// Authentication; the same as of the server ([`Server::with_access`](crate::server::Server::with_access)).
     pub access: Option<Access>,
+    /// Whether Host and Origin are checked although clients need a token: its requests reach another server.
+    pub checks_pages: bool,
     /// Authorization mode; `None`: that of [`Server::with_authorization`](crate::server::Server::with_authorization). Read by
     /// [`Standalone`](super::Standalone), which makes its server itself.
     pub authorization: Option<Authorization>,
@@ -50,6 +52,7 @@ impl Default for ServeOptions {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             tls: None,
             access: None,
+            checks_pages: false,
             authorization: None,
             limits: ListenerLimits::default(),
             webhooks: Webhooks::default(),
@@ -163,6 +166,7 @@ impl ServeOptions {
         let names = names.chain([self.address.ip().to_string()]);
         let guard = match self.access {
             None => Guard::of_open_server(names),
+            Some(_) if self.checks_pages => Guard::of_guarded_server(names),
             Some(_) => Guard::default(),
         };
         let tls = match self.tls {

@@ -31,7 +31,8 @@ pub trait Upstream: Send + Sync {
 }
 
 /// Body of a response of an upstream.
-pub type UpstreamBody = Pin<Box<dyn Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Send>>;
+pub type UpstreamBody =
+    Pin<Box<dyn Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>> + Send>>;
 
 /// A forwarded request, as its response has it. Dropped with the response: then the upstream's is given up.
 #[derive(Debug)]

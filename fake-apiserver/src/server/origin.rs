@@ -58,9 +58,10 @@ fn undoable_to_store(action: &StoreAction) -> Option<Undoable> {
             "a proxy cannot take the upstream back to an older revision",
             "replay the scenario on `fake-apiserver serve`, or make reads stale: freeze_watch_cache",
         )),
-        StoreAction::JumpClock { .. } => {
-            Some(("the upstream's clock is not the proxy's", "use `fake-apiserver serve`"))
-        }
+        StoreAction::JumpClock { .. } => Some((
+            "the upstream's clock is not the proxy's",
+            "use `fake-apiserver serve`",
+        )),
         StoreAction::ClearWatchCache(_) => Some((
             "the watch caches of the upstream are its own",
             "end watches (`ctl cut`), and answer the next with 410 (`ctl expire --status`)",

@@ -220,7 +220,9 @@ impl Document {
                 let item: Option<Item> = serde_json::from_slice(&self.buffer).ok();
                 let metadata = item.and_then(|item| item.metadata.or(item.object?.metadata));
                 let items = self.items.get_or_insert_default();
-                metadata.map(|metadata| items.push(metadata.object_ref())).is_some()
+                metadata
+                    .map(|metadata| items.push(metadata.object_ref()))
+                    .is_some()
             }
             None => true,
         };
@@ -246,9 +248,18 @@ mod tests {
     }
 
     fn shown(list: &ListSummary) -> String {
-        let items = list.items.iter().map(|item| format!("{}@{}", item.key, item.resource_version));
+        let items = list
+            .items
+            .iter()
+            .map(|item| format!("{}@{}", item.key, item.resource_version));
         let items: Vec<String> = items.collect();
-        format!("{} {} {:?} {}", list.resource_version, list.continue_token, list.remaining, items.join(" "))
+        format!(
+            "{} {} {:?} {}",
+            list.resource_version,
+            list.continue_token,
+            list.remaining,
+            items.join(" ")
+        )
     }
 
     #[test]
@@ -257,7 +268,11 @@ mod tests {
         assert_eq!(shown(&read(&[LIST]).list().expect("a list")), expected);
         for at in 1..LIST.len() {
             let (left, right) = LIST.split_at(at);
-            assert_eq!(shown(&read(&[left, right]).list().expect("a list")), expected, "cut at {at}");
+            assert_eq!(
+                shown(&read(&[left, right]).list().expect("a list")),
+                expected,
+                "cut at {at}"
+            );
             assert_eq!(read(&[left]).list(), None, "cut off at {at}");
         }
     }
@@ -278,7 +293,17 @@ mod tests {
 
     #[test]
     fn what_is_no_document_has_no_metadata() {
-        for text in ["", "<html>", "]", "[]", "{}", r#"{"metadata":7}"#, r#"{"metadata":{"name":7}}"#, "\"a\"", "{\"metadata\":{"] {
+        for text in [
+            "",
+            "<html>",
+            "]",
+            "[]",
+            "{}",
+            r#"{"metadata":7}"#,
+            r#"{"metadata":{"name":7}}"#,
+            "\"a\"",
+            "{\"metadata\":{",
+        ] {
             let mut document = read(&[text]);
             assert_eq!(document.list(), None, "{text}");
             assert_eq!(document.object(), None, "{text}");

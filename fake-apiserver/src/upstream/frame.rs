@@ -61,7 +61,10 @@ pub(crate) fn read(line: Bytes) -> (WatchFrame, Option<Named>) {
     let Ok(Line { kind, object }) = serde_json::from_slice::<Line>(&line) else {
         return (raw(line), None);
     };
-    let named = object.api_version.zip(object.kind).map(|(api_version, kind)| Named { api_version, kind });
+    let named = object
+        .api_version
+        .zip(object.kind)
+        .map(|(api_version, kind)| Named { api_version, kind });
     // The object of a row has the metadata; the metadata of a table, the version of a bookmark.
     let row = object.rows.and_then(|rows| rows.into_iter().next());
     let of_row = row.and_then(|row| row.object.metadata);
@@ -180,12 +183,16 @@ mod tests {
     )]
     #[case::unknown_type(r#"{"type":"RENAMED","object":{}}"#, FrameType::Raw, "-")]
     #[case::no_json("<html>", FrameType::Raw, "-")]
-    fn a_line_has_the_identity_of_its_object(#[case] line: &str, #[case] kind: FrameType, #[case] object: &str) {
+    fn a_line_has_the_identity_of_its_object(
+        #[case] line: &str,
+        #[case] kind: FrameType,
+        #[case] object: &str,
+    ) {
         let (frame, _) = read(Bytes::from(line.to_owned()));
         assert_eq!(frame.kind, kind);
-        let shown = frame
-            .object
-            .map_or("-".to_owned(), |of| format!("{} {} {}", of.key, of.uid, of.resource_version));
+        let shown = frame.object.map_or("-".to_owned(), |of| {
+            format!("{} {} {}", of.key, of.uid, of.resource_version)
+        });
         assert_eq!(shown, object);
     }
 

@@ -24,7 +24,10 @@ impl Lines {
     /// # Errors
     /// The line that has begun is too long.
     pub(crate) fn push(&mut self, chunk: Bytes) -> Result<(), TooLong> {
-        debug_assert!(self.received.is_empty(), "all lines of the chunk before were taken");
+        debug_assert!(
+            self.received.is_empty(),
+            "all lines of the chunk before were taken"
+        );
         if self.begun.len() + chunk.len() > LINE_BYTES_MAX && memchr::memchr(b'\n', &chunk).is_none() {
             return Err(TooLong);
         }
@@ -72,7 +75,10 @@ mod tests {
     #[test]
     fn lines_are_the_same_however_they_are_cut() {
         let whole = "a\nbc\n\nd";
-        let expected = (vec!["a\n".to_owned(), "bc\n".to_owned(), "\n".to_owned()], "d".to_owned());
+        let expected = (
+            vec!["a\n".to_owned(), "bc\n".to_owned(), "\n".to_owned()],
+            "d".to_owned(),
+        );
         assert_eq!(lines(&[whole]), expected);
         for at in 1..whole.len() {
             assert_eq!(lines(&[&whole[..at], &whole[at..]]), expected, "cut at {at}");

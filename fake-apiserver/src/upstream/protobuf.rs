@@ -83,7 +83,10 @@ mod tests {
         let type_meta = with_length(1, b"\n\x02v1\x12\x03Pod");
         let message = [MAGIC, &type_meta, &with_length(2, &object)].concat();
         let read = metadata(&message).expect("an object").object_ref();
-        assert_eq!((&*read.key, &*read.uid, &*read.resource_version), ("n/a", "u", "77"));
+        assert_eq!(
+            (&*read.key, &*read.uid, &*read.resource_version),
+            ("n/a", "u", "77")
+        );
         for end in 0..message.len() {
             // Whatever is cut, nothing panics.
             let _ = metadata(&message[..end]);

@@ -44,7 +44,12 @@ pub(crate) fn verb(request: &HttpRequest) -> Verb {
         return Verb::Other;
     };
     let query = request.query.pairs();
-    let value = |wanted: &str| query.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    let value = |wanted: &str| {
+        query
+            .iter()
+            .find(|(name, _)| name == wanted)
+            .map(|(_, value)| value.as_str())
+    };
     // As kube-apiserver parses it: only absent, `0` and `false` are false.
     let watch = value("watch").is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"));
     match place.verb {
@@ -82,7 +87,10 @@ impl Settings {
             if !self.lends {
                 return Err(forbidden(NOTHING_LENT));
             }
-            if let Some(name) = headers.keys().find(|name| is_credential(name) && **name != AUTHORIZATION) {
+            if let Some(name) = headers
+                .keys()
+                .find(|name| is_credential(name) && **name != AUTHORIZATION)
+            {
                 return Err(forbidden(&format!(
                     "a request with the proxy's token has the identity that the proxy lends, and cannot choose another: \
                      remove the header {name}, or send credentials of your own"
@@ -95,7 +103,9 @@ impl Settings {
     /// Compares in constant time.
     fn is_token(&self, header: &HeaderValue) -> bool {
         let sent = header.as_bytes();
-        let scheme = sent.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
+        let scheme = sent
+            .get(..7)
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
         let token = sent.get(7..).unwrap_or_default().trim_ascii();
         scheme && !self.token.is_empty() && bool::from(token.ct_eq(self.token.as_bytes()))
     }
@@ -143,13 +153,21 @@ pub(crate) fn end_to_end(headers: &HeaderMap, upgraded: bool) -> Vec<(String, St
         of_upgrade || !hop_by_hop
     };
     let kept = headers.iter().filter(|(name, _)| is_kept(name));
-    kept.map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-        .collect()
+    kept.map(|(name, value)| {
+        (
+            name.as_str().to_owned(),
+            String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        )
+    })
+    .collect()
 }
 
 /// Returns `Accept` without the media types other than JSON.
 fn in_json(headers: &HeaderMap) -> HeaderValue {
-    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let values = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let ranges = values.flat_map(|value| value.split(',')).map(str::trim);
     let json: Vec<&str> = ranges
         .filter(|range| {
@@ -238,7 +256,10 @@ mod tests {
     #[case("/api/v1/pods", Verb::List)]
     #[case("/api/v1/pods?watch=0", Verb::List)]
     #[case("/api/v1/namespaces/n/pods?watch=1", Verb::Watch)]
-    #[case("/apis/example.com/v1/widgets?watch=true&sendInitialEvents=true", Verb::WatchList)]
+    #[case(
+        "/apis/example.com/v1/widgets?watch=true&sendInitialEvents=true",
+        Verb::WatchList
+    )]
     #[case("/api/v1/watch/namespaces/n/pods/p", Verb::Watch)]
     #[case("/api/v1/namespaces/n", Verb::Other)]
     #[case("/api/v1/namespaces/n/pods/p?watch=1", Verb::Other)]
@@ -320,7 +341,10 @@ mod tests {
             .map(|(name, value)| format!("{name}: {}", value.to_str().expect("text")))
             .collect();
         kept.sort();
-        assert_eq!(kept, ["accept: application/json", "user-agent: test", "x-mine: 1"]);
+        assert_eq!(
+            kept,
+            ["accept: application/json", "user-agent: test", "x-mine: 1"]
+        );
         assert_eq!(sent.target, "/api/v1/pods?limit=5");
 
         let own = outbound(&asked, Verb::Other, Identity::Own, "");

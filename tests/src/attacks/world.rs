@@ -107,6 +107,7 @@ impl World {
                     Output::Goaway { .. }
                     | Output::End { .. }
                     | Output::Call { .. }
+                    | Output::Upstream { .. }
                     | Output::Close { .. } => {}
                 }
             }

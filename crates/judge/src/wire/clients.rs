@@ -67,6 +67,8 @@ pub(super) struct Clients {
     own: usize,
     /// Object of each version written.
     written: BTreeMap<Version, u64>,
+    /// Whether there are writes without a record.
+    others_write: bool,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +91,11 @@ struct Recent {
 }
 
 impl Clients {
+    /// There are writes without a record.
+    pub(super) fn others_write(&mut self) {
+        self.others_write = true;
+    }
+
     /// Counts a request; returns the client's name.
     pub(super) fn ask(&mut self, agent: Option<&str>, conn: ConnId, is_read: bool) -> Arc<str> {
         let name = self.name(agent);
@@ -172,6 +179,7 @@ impl Clients {
         }
         match self.written.get(&version) {
             Some(object) => agent.read.contains(object) || agent.read.len() == OWN_MAX,
+            None if self.others_write => true,
             // Older than the versions kept.
             None => self.written.keys().next().is_none_or(|first| version < *first),
         }

@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn one_resource_is_stale_and_the_others_are_not() {
         let mut caches = Caches::default();
-        let (pods, nodes) = ((String::new(), "pods".to_owned()), (String::new(), "nodes".to_owned()));
+        let (pods, nodes) = (
+            (String::new(), "pods".to_owned()),
+            (String::new(), "nodes".to_owned()),
+        );
         let second = Duration::from_secs(1);
         caches.turn(second, WatchCacheOp::Freeze, Some(("", "pods")));
         assert_eq!(caches.mode(&pods).due(second), None);

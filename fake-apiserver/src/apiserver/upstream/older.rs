@@ -82,7 +82,12 @@ pub(super) struct OlderAnswers {
 impl OlderAnswers {
     /// Keeps an answer, and drops the oldest for it.
     pub(super) fn keep(&mut self, at: Duration, key: ListKey, answer: Copied, list: ListSummary) {
-        let older = Older { at, key, answer, list };
+        let older = Older {
+            at,
+            key,
+            answer,
+            list,
+        };
         self.bytes += older.bytes();
         self.answers.push_back(older);
         while self.bytes > ANSWERS_BYTES_MAX

@@ -1,0 +1,52 @@
+//! Causes of failed requests in words, without credentials: kube-client's errors quote the output of exec plugins.
+
+use std::error::Error;
+
+use fake_apiserver::upstream::Failure;
+use kube_client::client::AuthError;
+
+/// Returns why there is no response.
+pub(crate) fn failure(error: &kube_client::Error) -> Failure {
+    match of_credentials(error) {
+        Some(why) => Failure::NoCredentials(why),
+        None => Failure::Unreachable(innermost(error)),
+    }
+}
+
+/// Returns why there are no credentials, if that is the cause.
+pub(crate) fn of_credentials(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<AuthError>() {
+            return Some(words(error));
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// Returns the message of the first cause.
+pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+fn words(error: &AuthError) -> String {
+    match error {
+        AuthError::AuthExecStart(error) => format!("its exec plugin does not start: {error}"),
+        AuthError::AuthExecRun { cmd, out } => {
+            // The output may have a token.
+            let program = cmd.split_whitespace().next().unwrap_or_default();
+            format!("its exec plugin {program} failed with {}", out.status)
+        }
+        AuthError::ReadTokenFile(error, path) => format!("its token file {}: {error}", path.display()),
+        AuthError::MissingCommand => "its exec plugin has no command".to_owned(),
+        AuthError::InvalidBearerToken(_) | AuthError::InvalidBasicAuth(_) => {
+            "they cannot be sent in a header".to_owned()
+        }
+        _ => "its exec plugin or auth provider returned nothing that can be used".to_owned(),
+    }
+}

@@ -1,0 +1,187 @@
+//! A real apiserver as the upstream of a proxy: loads a kubeconfig as client libraries do, and sends requests with its TLS and,
+//! if they are lent, its credentials.
+//!
+//! The only crate beside adapters and `testing` that uses kube-client: for certificates, tokens, exec plugins and proxies. It
+//! must not know what is forwarded, or which deviations there are. No error has a part of a kubeconfig or of a plugin's output,
+//! because both have credentials.
+
+mod cause;
+mod load;
+
+use std::error::Error as _;
+
+use fake_apiserver::net::{Upstream, UpstreamBody};
+use fake_apiserver::upstream::{Failure, Identity, Outbound};
+use futures::future::{BoxFuture, FutureExt as _};
+use http_body_util::{BodyExt as _, Limited};
+use kube_client::Client;
+use kube_client::client::Body;
+pub use load::{LoadError, load};
+
+/// Longest response to the probe, in bytes.
+const PROBE_BYTES_MAX: usize = 64 * 1024;
+
+/// Whose rights clients with the proxy's token have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lending {
+    /// Nobody's.
+    Nothing,
+    /// The kubeconfig's user's.
+    Oneself,
+    /// Those of another user, whom the kubeconfig's user impersonates.
+    User {
+        /// Name.
+        name: String,
+        /// Groups.
+        groups: Vec<String>,
+    },
+}
+
+/// The cluster of a kubeconfig.
+pub struct Cluster {
+    server: String,
+    /// Without credentials.
+    bare: Client,
+    /// With those that are lent.
+    lending: Option<Client>,
+}
+
+/// Why a cluster is of no use as an upstream.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// No connection.
+    #[error(
+        "no connection to {server}: {why}; check that the cluster is up, and the server and certificate authority of the kubeconfig"
+    )]
+    Unreachable {
+        /// URL.
+        server: String,
+        /// Reason.
+        why: String,
+    },
+    /// The credentials cannot be had.
+    #[error(
+        "the credentials of the kubeconfig cannot be had: {why}; run kubectl with this kubeconfig, and log in again if it fails as well"
+    )]
+    NoCredentials {
+        /// Reason.
+        why: String,
+    },
+    /// The credentials are not accepted.
+    #[error(
+        "{server} does not accept the credentials of the kubeconfig (401 Unauthorized): they may have expired; run kubectl with this kubeconfig, and log in again if it fails as well"
+    )]
+    Expired {
+        /// URL.
+        server: String,
+    },
+    /// Something else answers.
+    #[error(
+        "{server} answered GET /version with {answer}: it is no apiserver, or something in front of it answers; check the server of the kubeconfig"
+    )]
+    NoApiserver {
+        /// URL.
+        server: String,
+        /// Status and content type.
+        answer: String,
+    },
+}
+
+impl Cluster {
+    /// URL of the server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Reads the version of the apiserver, with the credentials that are lent; `None`: it answers only known users, and none are
+    /// lent.
+    ///
+    /// # Errors
+    /// There is no response, or none of an apiserver to these credentials.
+    pub async fn probe(&self) -> Result<Option<String>, ProbeError> {
+        let server = || self.server.clone();
+        let client = self.lending.as_ref().unwrap_or(&self.bare);
+        let request = http::Request::get("/version").body(Body::empty());
+        let request = request.expect("a constant request is valid");
+        let response = client
+            .send(request)
+            .await
+            .map_err(|error| match cause::failure(&error) {
+                Failure::NoCredentials(why) => ProbeError::NoCredentials { why },
+                Failure::Unreachable(why) | Failure::Broken(why) => ProbeError::Unreachable {
+                    server: server(),
+                    why,
+                },
+            })?;
+        let (head, body) = response.into_parts();
+        let content_type = head.headers.get(http::header::CONTENT_TYPE);
+        let content_type = content_type
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or("no content type");
+        let answer = format!("{} and {content_type}", head.status);
+        let is_json = content_type.starts_with("application/json");
+        match head.status.as_u16() {
+            401 if self.lending.is_some() => return Err(ProbeError::Expired { server: server() }),
+            // With a Status; a login page has none.
+            401 | 403 if is_json => return Ok(None),
+            200 if is_json => {}
+            _ => {
+                return Err(ProbeError::NoApiserver {
+                    server: server(),
+                    answer,
+                });
+            }
+        }
+        let body = Limited::new(body, PROBE_BYTES_MAX).collect().await;
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let version: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        match version["gitVersion"].as_str() {
+            Some(version) => Ok(Some(
+                version.chars().filter(|shown| !shown.is_control()).collect(),
+            )),
+            None => Err(ProbeError::NoApiserver {
+                server: server(),
+                answer,
+            }),
+        }
+    }
+
+    async fn forward(&self, request: Outbound) -> Result<http::Response<UpstreamBody>, Failure> {
+        let client = match (request.identity, &self.lending) {
+            (Identity::Own, _) => &self.bare,
+            (Identity::Lent, Some(lending)) => lending,
+            (Identity::Lent, None) => return Err(Failure::NoCredentials("none are lent".to_owned())),
+        };
+        let mut sent = http::Request::new(Body::from(request.body));
+        *sent.method_mut() = request.method;
+        *sent.uri_mut() = request
+            .target
+            .parse()
+            .map_err(|error| Failure::Unreachable(format!("{error}")))?;
+        *sent.headers_mut() = request.headers;
+        let response = client.send(sent).await.map_err(|error| cause::failure(&error))?;
+        Ok(response.map(|body| -> UpstreamBody {
+            Box::pin(body.map_err(|error| -> Box<dyn std::error::Error + Send + Sync> {
+                // kube-client wraps it, and its own words add nothing.
+                match error.source() {
+                    Some(source) => source.to_string().into(),
+                    None => error.to_string().into(),
+                }
+            }))
+        }))
+    }
+}
+
+impl Upstream for Cluster {
+    fn send(&self, request: Outbound) -> BoxFuture<'_, Result<http::Response<UpstreamBody>, Failure>> {
+        self.forward(request).boxed()
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
