@@ -218,7 +218,7 @@ impl Document {
             }
             Some(Part::Item) => {
                 let item: Option<Item> = serde_json::from_slice(&self.buffer).ok();
-                let metadata = item.and_then(|item| item.metadata.or(item.object?.metadata));
+                let metadata = item.and_then(|item| item.metadata.or_else(|| item.object?.metadata));
                 let items = self.items.get_or_insert_default();
                 metadata
                     .map(|metadata| items.push(metadata.object_ref()))
