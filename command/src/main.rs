@@ -43,6 +43,7 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
 
 /// A request allocates and frees many small values. A LIST takes a third fewer instructions than with the allocator of glibc, and that
 /// of musl, in the static binaries, takes a lock each time.
@@ -119,7 +120,7 @@ pub(crate) enum Failure {
 
 fn main() -> ExitCode {
     tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+        .with_env_filter(filter())
         .with_ansi(io::stderr().is_terminal())
         .with_writer(|| output::LogWriter)
         .init();
@@ -170,6 +171,14 @@ fn main() -> ExitCode {
     };
     output::flush_log();
     code
+}
+
+/// Returns the filter of RUST_LOG; by default errors, without those of the client library, which the program reports itself.
+fn filter() -> EnvFilter {
+    match std::env::var(EnvFilter::DEFAULT_ENV) {
+        Ok(_) => EnvFilter::from_default_env(),
+        Err(_) => EnvFilter::new("error,kube_client=off"),
+    }
 }
 
 impl Failure {

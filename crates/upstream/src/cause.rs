@@ -37,11 +37,8 @@ pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
 fn words(error: &AuthError) -> String {
     match error {
         AuthError::AuthExecStart(error) => format!("its exec plugin does not start: {error}"),
-        AuthError::AuthExecRun { cmd, out } => {
-            // The output may have a token.
-            let program = cmd.split_whitespace().next().unwrap_or_default();
-            format!("its exec plugin {program} failed with {}", out.status)
-        }
+        // The output may have a token.
+        AuthError::AuthExecRun { out, .. } => format!("its exec plugin failed with {}", out.status),
         AuthError::ReadTokenFile(error, path) => format!("its token file {}: {error}", path.display()),
         AuthError::MissingCommand => "its exec plugin has no command".to_owned(),
         AuthError::InvalidBearerToken(_) | AuthError::InvalidBasicAuth(_) => {

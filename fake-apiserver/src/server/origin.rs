@@ -16,7 +16,7 @@ pub(super) fn undoable(actions: &[Action]) -> Option<Undoable> {
         Action::Shape(ShapeAction::Reply(reply)) => match reply.body {
             ReplyBody::Unmodified => Some((
                 "a proxy has no body of the upstream before it asks",
-                "reply with a body of your own (`json` or `raw`)",
+                "reply with a body of your own (`json` or `body`)",
             )),
             ReplyBody::Status(_) | ReplyBody::Json(_) | ReplyBody::Raw(_) => None,
         },

@@ -120,8 +120,10 @@ pub(crate) fn outbound(request: &HttpRequest, verb: Verb, identity: Identity, qu
     for name in HOP_BY_HOP.iter().chain(&named).chain([&HOST, &CONTENT_LENGTH]) {
         headers.remove(name);
     }
-    if identity == Identity::Lent {
-        headers.remove(AUTHORIZATION);
+    match (identity, headers.get_mut(AUTHORIZATION)) {
+        (Identity::Own, Some(credentials)) => credentials.set_sensitive(true),
+        (Identity::Own, None) => {}
+        (Identity::Lent, _) => drop(headers.remove(AUTHORIZATION)),
     }
     if verb != Verb::Other {
         let accepted = in_json(&headers);
