@@ -255,9 +255,14 @@ async fn nobody_is_accused_without_faults() {
 #[tokio::test]
 async fn our_watcher_recovers_from_each_fault_and_is_not_accused() {
     let world = World::new().await;
-    let client = world
-        .client(|maps| ours(maps, watcher::Config::default().page_size(1)))
-        .await;
+    // Faults come faster than the default backoff recovers from.
+    let backoff = watcher::BackoffConfig {
+        initial: Duration::from_millis(300),
+        max: Duration::from_secs(1),
+        ..watcher::BackoffConfig::default()
+    };
+    let config = watcher::Config::default().page_size(1).backoff(backoff);
+    let client = world.client(|maps| ours(maps, config)).await;
     let faults: Vec<_> = FAULTS.iter().chain(&FAULTS_BY_STATUS).collect();
     recovers(world, client, &faults).await;
 }
