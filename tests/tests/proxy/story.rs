@@ -1,1 +1,157 @@
-//! Placeholder.
+//! The story of docs/real-cluster.md: an operator misses deletions in staging. The proxy shows why, and a scenario keeps it from
+//! coming back.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_client::api::{Api, PostParams, WatchEvent, WatchParams};
+use kube_client::{Client, Config};
+use serde_json::json;
+use tests::programs::program;
+use tests::repository;
+
+use crate::running::{Ended, Running};
+
+/// Set for an operator that is right.
+const RELISTS: &str = "STORY_RELISTS";
+
+/// The operator, when this test is started again with a kubeconfig. It never ends by itself.
+#[tokio::test]
+#[ignore = "a program that the story starts"]
+async fn operator() {
+    let relists = std::env::var_os(RELISTS).is_some();
+    let mut config = Config::infer().await.unwrap();
+    config.default_retry = false;
+    let maps: Api<ConfigMap> = Api::namespaced(Client::try_from(config).unwrap(), "default");
+    let version = async || {
+        let list = maps.list(&Default::default()).await.unwrap();
+        list.metadata.resource_version.unwrap()
+    };
+    let mut at = version().await;
+    loop {
+        let watch = WatchParams::default().timeout(60);
+        let Ok(events) = maps.watch(&watch, &at).await else {
+            at = version().await;
+            continue;
+        };
+        let mut events = events.boxed();
+        let mut expired = false;
+        while let Ok(Some(event)) = events.try_next().await {
+            match event {
+                WatchEvent::Added(map) | WatchEvent::Modified(map) | WatchEvent::Deleted(map) => {
+                    at = map.metadata.resource_version.unwrap();
+                }
+                WatchEvent::Bookmark(bookmark) => at = bookmark.metadata.resource_version,
+                WatchEvent::Error(status) => expired = status.code == 410,
+            }
+        }
+        // The mistake: after 410 it watches from the same version again.
+        if expired && relists {
+            at = version().await;
+        }
+    }
+}
+
+/// Command that starts the operator.
+fn operator_command(relists: bool) -> Vec<String> {
+    let executable = std::env::current_exe().unwrap();
+    let mut command = vec!["env".to_owned()];
+    command.extend(relists.then(|| format!("{RELISTS}=1")));
+    let start = [
+        executable.to_str().unwrap(),
+        "story::operator",
+        "--exact",
+        "--ignored",
+    ];
+    command.extend(start.map(str::to_owned));
+    command
+}
+
+/// Runs the operator in staging, behind a proxy whose watches expire once.
+async fn in_staging(relists: bool) -> Ended {
+    let staging = Running::upstream();
+    let proxy = Running::proxy(&staging, &["--as-me", "--strict"]);
+    let command = operator_command(relists);
+    let mut operator = Command::new(&command[0])
+        .args(&command[1..])
+        .env("KUBECONFIG", proxy.kubeconfig())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    proxy.steer_watch(&["expire", "--resource", "configmaps"]);
+    // One more watch is open, and delivers.
+    let truth: Api<ConfigMap> = Api::namespaced(staging.client().await, "default");
+    let map = serde_json::from_value(json!({ "metadata": { "name": "after" } })).unwrap();
+    truth.create(&PostParams::default(), &map).await.unwrap();
+    proxy.steer_watch(&["bookmark", "--resource", "configmaps"]);
+    operator.kill().unwrap();
+    operator.wait().unwrap();
+    proxy.stop()
+}
+
+fn page() -> String {
+    std::fs::read_to_string(repository::root().join("docs/real-cluster.md")).unwrap()
+}
+
+#[tokio::test]
+async fn the_proxy_shows_the_mistake() {
+    let ended = in_staging(false).await;
+    assert_eq!(ended.code, Some(1), "{}", ended.log);
+    assert!(ended.log.contains("INV-04"), "{}", ended.log);
+    let fixed = in_staging(true).await;
+    assert_eq!(fixed.code, Some(0), "{}", fixed.log);
+}
+
+#[test]
+fn the_scenario_of_the_page_keeps_it_from_coming_back() {
+    let page = page();
+    let scenario = page
+        .split("```yaml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("story/scenarios");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("an-expired-watch-is-listed-again.yaml");
+    std::fs::write(&file, scenario).unwrap();
+    for (relists, code) in [(false, 1), (true, 0)] {
+        let run = program("fake-apiserver")
+            .args(["run", file.to_str().unwrap(), "--"])
+            .args(operator_command(relists))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(code), "relists: {relists}: {text}");
+        assert_eq!(text.contains("INV-04"), !relists, "{text}");
+    }
+}
+
+#[test]
+fn the_page_names_the_options_that_there_are() {
+    let help = program("fake-apiserver")
+        .args(["proxy", "--help"])
+        .output()
+        .unwrap();
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    let page = page();
+    for option in [
+        "--kubeconfig",
+        "--context",
+        "--as",
+        "--as-group",
+        "--as-me",
+        "--client-kubeconfig",
+        "--strict",
+    ] {
+        assert!(help.contains(option), "{option}: {help}");
+        assert!(
+            page.contains(&format!("`{option}")) || page.contains(&format!(" {option}")),
+            "{option}"
+        );
+    }
+}
