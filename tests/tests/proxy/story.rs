@@ -17,7 +17,10 @@ use crate::running::{Ended, Running};
 /// Set for an operator that is right.
 const RELISTS: &str = "STORY_RELISTS";
 
-/// The operator, when this test is started again with a kubeconfig. It never ends by itself.
+/// Expired watches after which the operator is tired, and ends.
+const EXPIRED_MAX: usize = 20;
+
+/// The operator, when this test is started again with a kubeconfig.
 #[tokio::test]
 #[ignore = "a program that the story starts"]
 async fn operator() {
@@ -30,7 +33,8 @@ async fn operator() {
         list.metadata.resource_version.unwrap()
     };
     let mut at = version().await;
-    loop {
+    let mut expired_watches = 0;
+    while expired_watches < EXPIRED_MAX {
         let watch = WatchParams::default().timeout(60);
         let Ok(events) = maps.watch(&watch, &at).await else {
             at = version().await;
@@ -47,6 +51,7 @@ async fn operator() {
                 WatchEvent::Error(status) => expired = status.code == 410,
             }
         }
+        expired_watches += usize::from(expired);
         // The mistake: after 410 it watches from the same version again.
         if expired && relists {
             at = version().await;
