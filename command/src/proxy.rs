@@ -27,7 +27,7 @@ use crate::{Failure, output, random};
 /// requested in JSON without compression, because rules, trace and verdict read them; everything else passes as it is. Add
 /// faults from another shell with `fake-apiserver ctl`. Nothing is ever written to the cluster but by clients.
 ///
-/// A request with credentials of its own (a bearer token) is forwarded with them. One with the proxy's token, which is in the
+/// A request with its own credentials (a bearer token) is forwarded with them. One with the proxy's token, which is in the
 /// printed kubeconfig, is rejected, unless --as or --as-me lends it an identity.
 ///
 /// Example: fake-apiserver proxy --kubeconfig ~/.kube/config --context staging --as-me
@@ -170,7 +170,7 @@ fn staged(
 fn introduction(lending: &Lending) -> String {
     let who = match lending {
         Lending::Nothing => {
-            "requests need credentials of their own, because neither --as nor --as-me lends any".to_owned()
+            "requests need their own credentials, because neither --as nor --as-me lends any".to_owned()
         }
         Lending::Oneself => "requests with the proxy's token have the identity of the kubeconfig".to_owned(),
         Lending::User { name, .. } => format!("requests with the proxy's token impersonate {name}"),

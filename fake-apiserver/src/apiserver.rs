@@ -100,6 +100,15 @@ impl Source {
             | Self::Decided => false,
         }
     }
+
+    /// The response of the upstream.
+    fn forwarded(&self) -> Option<&Forwarded> {
+        if let Self::Upstream(forwarded) = self {
+            Some(forwarded)
+        } else {
+            None
+        }
+    }
 }
 
 /// What is read of a request before it is answered.

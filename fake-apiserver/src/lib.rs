@@ -3,7 +3,7 @@
 //! Where to start reading: [`scenario`] is a parsed file, [`model`] computes the responses of kube-apiserver, `apiserver`
 //! answers requests with them without I/O, [`script`] decides the deviations, [`server`] joins these behind one method for
 //! input and one for output, and `net` (feature `net`, on by default) serves it over sockets. With an
-//! [`upstream`], a real apiserver takes the model's place.
+//! [`upstream`], a real apiserver replaces the model.
 //!
 //! This crate must not know any client. What a client under test reports comes in as a
 //! [`report::Report`]; everything both sides did goes out as [`record::Record`]s, in one order.

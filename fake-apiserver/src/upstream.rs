@@ -1,4 +1,4 @@
-//! Upstream: a real apiserver whose responses take the place of the model's. Values only: no sockets, no deviations.
+//! Upstream: a real apiserver whose responses replace those of the model. Values only: no sockets, no deviations.
 //!
 //! # Origin of a response
 //!

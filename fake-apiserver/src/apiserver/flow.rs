@@ -133,7 +133,7 @@ impl ApiServer {
             }
             let (is_over, room) = (open.exchange.is_over(), open.exchange.room());
             if let Source::Upstream(forwarded) = &mut open.source
-                && forwarded.pulls(room)
+                && forwarded.pulls(room, share)
             {
                 let order = Order::Pull;
                 self.outputs.push_back(Output::Upstream { stream, order });

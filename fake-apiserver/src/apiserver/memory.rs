@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use super::ApiServer;
+use super::upstream::Forwarded;
 use crate::api::{Answer, HttpRequest};
 
 const MIB: usize = 1024 * 1024;
@@ -38,9 +39,9 @@ const QUERY_BYTES_ALWAYS: usize = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryView {
-    /// History: superseded versions of objects, until compaction.
+    /// History: superseded versions of objects, until compaction; before an upstream, older answers to lists.
     pub history: usize,
-    /// Events in the watch caches.
+    /// Events in the watch caches; before an upstream, those that they hold back.
     pub events: usize,
     /// Trace.
     pub trace: usize,
@@ -55,9 +56,16 @@ pub struct MemoryView {
 impl ApiServer {
     /// Returns the memory in use beside the objects, without buffers of connections.
     pub(crate) fn memory(&self) -> MemoryView {
+        let (history, events) = match &self.upstream {
+            None => (
+                self.model.storage().history_bytes(),
+                self.model.storage().event_bytes(),
+            ),
+            Some(upstream) => (upstream.older_bytes(), self.held_bytes()),
+        };
         MemoryView {
-            history: self.model.storage().history_bytes(),
-            events: self.model.storage().event_bytes(),
+            history,
+            events,
             trace: self.log.bytes(),
             answers: 0,
             queries: self.query_bytes,
@@ -67,6 +75,15 @@ impl ApiServer {
                 + ANSWER_BYTES_MAX
                 + QUERY_BYTES_MAX,
         }
+    }
+
+    /// Bytes of events of the upstream that watches hold back.
+    fn held_bytes(&self) -> usize {
+        let sources = self.open.values().map(|open| &open.source);
+        sources
+            .filter_map(|source| source.forwarded())
+            .map(Forwarded::held_bytes)
+            .sum()
     }
 
     /// Rejects long queries once open requests hold too many bytes of them.

@@ -32,7 +32,7 @@ use crate::upstream::lines::Lines;
 use crate::upstream::request::{end_to_end, outbound, verb};
 use crate::upstream::{Failure, Identity, Inbound, Order, Outbound, Settings};
 
-/// Bytes of events that a watch cache holds back, or a client has not taken, before the upstream has to wait.
+/// Bytes of events that a watch holds back before the upstream has to wait; fewer if many responses are open.
 const HELD_BYTES_MAX: usize = 256 * 1024;
 
 /// The upstream of a server.
@@ -408,6 +408,11 @@ impl Upstream {
         }
     }
 
+    /// Bytes of the answers that are kept.
+    pub(super) fn older_bytes(&self) -> usize {
+        self.older.bytes()
+    }
+
     /// Forgets that caches are stale.
     pub(super) fn thaw(&mut self) {
         self.caches = Caches::default();
@@ -470,15 +475,21 @@ impl Forwarded {
         upstream.caches.mode(&self.resource).due(*arrived)
     }
 
+    /// Bytes of the events that are held back.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
     /// Whether all of a watch was delivered.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Complete) && self.held.is_empty()
     }
 
-    /// Whether the next part is to be asked for, with `room` for bytes of the response. Then it counts as asked for.
-    pub(super) fn pulls(&mut self, room: usize) -> bool {
+    /// Whether the next part is to be asked for, with `room` for bytes of the response, and `share` for events that are held
+    /// back. Then it counts as asked for.
+    pub(super) fn pulls(&mut self, room: usize, share: usize) -> bool {
         let comes = matches!(self.stage, Stage::Watch(_) | Stage::List(..) | Stage::Other(..));
-        let pulls = comes && !self.pulling && room > 0 && self.held_bytes < HELD_BYTES_MAX;
+        let pulls = comes && !self.pulling && room > 0 && self.held_bytes < share.min(HELD_BYTES_MAX);
         self.pulling |= pulls;
         pulls
     }

@@ -22,7 +22,7 @@ use crate::upstream::{Failure, Inbound, Outbound};
 
 /// Connection to a real apiserver, with the credentials that it lends.
 pub trait Upstream: Send + Sync {
-    /// Sends a request, with the lent credentials if it has none of its own. A response with status 101 has its connection in
+    /// Sends a request, with the lent credentials if it has none itself. A response with status 101 has its connection in
     /// its extensions, as hyper's responses have it.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ pub(super) async fn serve_tunnel(
         () = std::future::poll_fn(|cx| flow.poll_over(1, cx)) => return Side::Server,
         piece = std::future::poll_fn(|cx| ticket.poll_piece(cx)) => match piece {
             Piece::End(how) => how,
-            // Both sides speak a protocol of their own.
+            // Both sides speak another protocol.
             Piece::Data(_) => Ending::Fin,
         },
         // Which side was the first is not known: both are closed.

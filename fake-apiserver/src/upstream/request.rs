@@ -33,7 +33,7 @@ const HOP_BY_HOP: [HeaderName; 10] = [
 
 /// What the proxy answers instead of lending an identity that it has not.
 pub(crate) const NOTHING_LENT: &str = "this proxy lends nobody its rights, and the request has no credentials but the \
-     proxy's token: send credentials of your own (a bearer token) in place of it, or start the proxy again with --as USER \
+     proxy's token: send your own credentials (a bearer token) instead of it, or start the proxy again with --as USER \
      (it impersonates that user) or with --as-me (it lends the identity of its kubeconfig)";
 
 /// Returns the verb of a request, by its method, path and query alone.
@@ -68,7 +68,7 @@ impl Settings {
     /// 401 without any; 400 if they are ambiguous or would be lost on the way; 403 if there is no identity to lend, or the
     /// request asks the lent one to impersonate.
     pub(crate) fn identity(&self, headers: &HeaderMap) -> Result<Identity, Status> {
-        if let Some(name) = named_by_connection(headers).find(|name| is_credential(name)) {
+        if let Some(name) = named_by_connection(headers).find(is_credential) {
             return Err(Status::bad_request(format!(
                 "the header Connection names {name}: a proxy would drop it, and the request would have another user"
             )));
@@ -93,7 +93,7 @@ impl Settings {
             {
                 return Err(forbidden(&format!(
                     "a request with the proxy's token has the identity that the proxy lends, and cannot choose another: \
-                     remove the header {name}, or send credentials of your own"
+                     remove the header {name}, or send your own credentials"
                 )));
             }
         }
@@ -316,7 +316,7 @@ mod tests {
         };
         let refused = settings.identity(&headers(&["Authorization: Bearer secret"]));
         let message = refused.expect_err("nothing is lent").message;
-        for choice in ["credentials of your own", "--as USER", "--as-me"] {
+        for choice in ["your own credentials", "--as USER", "--as-me"] {
             assert!(message.contains(choice), "{message}");
         }
     }

@@ -33,7 +33,7 @@ async fn nothing_is_lent_without_being_asked_for() {
         .send("GET", "/version", &[("authorization", &bearer(&proxy.token()))])
         .await;
     assert_eq!(status, 403, "{text}");
-    for choice in ["credentials of your own", "--as USER", "--as-me"] {
+    for choice in ["your own credentials", "--as USER", "--as-me"] {
         assert!(text.contains(choice), "{choice}: {text}");
     }
     // The client's own: the upstream decides.

@@ -46,7 +46,7 @@ impl World {
         }
     }
 
-    /// Runs a client behind the proxy in a thread of its own, until it is dropped.
+    /// Runs a client behind the proxy in a separate thread, until it is dropped.
     async fn client<S: Stream<Item = Report>>(
         &self,
         of: impl FnOnce(Api<ConfigMap>) -> S + Send + 'static,

@@ -1,4 +1,4 @@
-//! An upstream and a proxy, each a process of its own, and requests to them.
+//! An upstream and a proxy, each a separate process, and requests to them.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};

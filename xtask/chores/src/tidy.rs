@@ -17,7 +17,7 @@ use crate::versions;
 
 /// A crate, whether it is checked without its default features, and its forbidden dependencies, direct or not. Crates
 /// after it in [`modules::ORDER`] are forbidden as well.
-const FORBIDDEN: [(&str, bool, &[&str]); 14] = [
+const FORBIDDEN: [(&str, bool, &[&str]); 16] = [
     ("apimachinery", false, EDGE),
     ("trace", false, EDGE),
     (
@@ -35,7 +35,10 @@ const FORBIDDEN: [(&str, bool, &[&str]); 14] = [
     ("fake-apiserver", true, EDGE),
     ("fake-apiserver", false, &["kube-client", "kube-runtime"]),
     ("fake-apiserver-testing", false, &["kube-runtime"]),
-    ("fake-apiserver-cli", false, &["kube-client", "k8s-openapi"]),
+    // Without `proxy` the command has no client library.
+    ("fake-apiserver-cli", true, &["kube-client", "k8s-openapi"]),
+    ("fake-apiserver-cli", false, &["kube-runtime"]),
+    ("upstream", false, &["kube-runtime"]),
     (
         "watcher",
         true,

@@ -80,6 +80,11 @@ pub(super) struct OlderAnswers {
 }
 
 impl OlderAnswers {
+    /// Bytes of all answers.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Keeps an answer, and drops the oldest for it.
     pub(super) fn keep(&mut self, at: Duration, key: ListKey, answer: Copied, list: ListSummary) {
         let older = Older {
@@ -161,7 +166,7 @@ mod tests {
             let at = Duration::from_secs(second);
             older.keep(at, key.clone(), answer(1024 * 1024), ListSummary::default());
         }
-        assert!(older.bytes <= ANSWERS_BYTES_MAX);
+        assert!(older.bytes() <= ANSWERS_BYTES_MAX);
         assert!(older.find(&key, Duration::from_secs(2)).is_none());
         assert!(older.find(&key, Duration::from_secs(19)).is_some());
     }

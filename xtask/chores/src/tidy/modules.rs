@@ -10,7 +10,7 @@ use std::path::Path;
 use syn::visit::Visit;
 
 /// Crates in import order: each imports only crates before it.
-pub(super) const ORDER: [(&str, &str); 14] = [
+pub(super) const ORDER: [(&str, &str); 15] = [
     ("apimachinery", "crates/apimachinery"),
     ("trace", "crates/trace"),
     ("watchcache", "crates/watchcache"),
@@ -22,6 +22,7 @@ pub(super) const ORDER: [(&str, &str); 14] = [
     ("fake-apiserver-testing", "crates/testing"),
     ("conformance", "conformance"),
     ("report", "crates/report"),
+    ("upstream", "crates/upstream"),
     ("fake-apiserver-cli", "command"),
     ("sweep", "sweep"),
     ("watcher", "watcher"),
@@ -30,7 +31,7 @@ pub(super) const ORDER: [(&str, &str); 14] = [
 /// Parts of crates in import order: each imports only parts of its crate before it.
 const PARTS: [(&str, &[&str]); 1] = [(
     "fake-apiserver",
-    &["api", "model", "apiserver", "script", "server", "net"],
+    &["api", "model", "upstream", "apiserver", "script", "server", "net"],
 )];
 
 /// Path of a module; empty: the root of the crate.
