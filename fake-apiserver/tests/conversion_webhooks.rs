@@ -124,7 +124,11 @@ impl World {
                     self.server
                         .handle(Duration::ZERO, Input::HookAnswered { id, outcome });
                 }
-                Output::Head { .. } | Output::Goaway { .. } | Output::Close { .. } | Output::End { .. } => {}
+                Output::Head { .. }
+                | Output::Goaway { .. }
+                | Output::Close { .. }
+                | Output::Upstream { .. }
+                | Output::End { .. } => {}
             }
         }
         (code, serde_json::from_slice(&bytes).unwrap_or_default())

@@ -590,7 +590,7 @@ fn a_write_is_recorded_with_its_version() {
 #[case("{restore: $start}", "serve")]
 #[case("{apply: {configmap: {name: c}}}", "kubectl")]
 #[case("{delete: [{name: s, resource: secrets}]}", "kubectl")]
-#[case("{jump_clock: 1h}", "serve")]
+#[case("{jump_clock: {forward: 1h}}", "serve")]
 #[case("clear_watch_cache", "ctl cut")]
 #[case("{restart: {filling: 1s}}", "filling")]
 fn what_only_the_model_can_do_is_refused_with_an_alternative(#[case] action: &str, #[case] instead: &str) {

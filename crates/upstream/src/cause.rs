@@ -44,6 +44,16 @@ fn words(error: &AuthError) -> String {
         AuthError::InvalidBearerToken(_) | AuthError::InvalidBasicAuth(_) => {
             "they cannot be sent in a header".to_owned()
         }
-        _ => "its exec plugin or auth provider returned nothing that can be used".to_owned(),
+        AuthError::UnrefreshableTokenResponse
+        | AuthError::ExecPluginFailed
+        | AuthError::MalformedTokenExpirationDate(_)
+        | AuthError::AuthExecParse(_)
+        | AuthError::AuthExecSerialize(_)
+        | AuthError::AuthExec(_)
+        | AuthError::ParseTokenKey(_)
+        | AuthError::ExecMissingClusterInfo
+        | AuthError::NoValidNativeRootCA(_) => {
+            "its exec plugin or auth provider returned nothing that can be used".to_owned()
+        }
     }
 }

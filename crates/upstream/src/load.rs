@@ -159,6 +159,17 @@ fn words(error: &KubeconfigError) -> String {
             format!("the client certificate: {}", cause::innermost(error))
         }
         KubeconfigError::LoadClientKey(_) => format!("the client key: {}", cause::innermost(error)),
-        other => other.to_string(),
+        KubeconfigError::CurrentContextNotSet
+        | KubeconfigError::KindMismatch
+        | KubeconfigError::ApiVersionMismatch
+        | KubeconfigError::LoadContext(_)
+        | KubeconfigError::LoadClusterOfContext(_)
+        | KubeconfigError::FindPath
+        | KubeconfigError::MissingClusterUrl
+        | KubeconfigError::ParseClusterUrl(_)
+        | KubeconfigError::ParseProxyUrl(_)
+        | KubeconfigError::LoadCertificateAuthority(_)
+        | KubeconfigError::ParseCertificates(_)
+        | KubeconfigError::ParseNoProxy(_) => error.to_string(),
     }
 }

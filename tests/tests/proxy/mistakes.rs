@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn answering(answer: &'static str) -> String {
     url
 }
 
-fn fails(path: &PathBuf, more: &[&str], code: i32, expected: &[&str]) {
+fn fails(path: &Path, more: &[&str], code: i32, expected: &[&str]) {
     let path = path.to_str().expect("a path");
     let (found, message) = failing(&[&["--kubeconfig", path], more].concat());
     for part in expected {
