@@ -94,7 +94,7 @@ impl World {
         );
         let upgrade = match until.contains("101") {
             true => {
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                "Connection: Upgrade\r\nUpgrade: websocket\r\nOrigin: http://127.0.0.1\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
             }
             false => "",
         };
