@@ -339,6 +339,35 @@ fn a_reply_needs_no_upstream(#[case] rule: &str, #[case] status: u16) {
     assert!(proxy.take(again).sent.is_some(), "the rule is over");
 }
 
+/// The upstream stores the write, and the client does not learn it.
+#[rstest]
+#[case::lost("{lose_answer: rst}", 0, Some(Ending::Rst))]
+#[case::timed_out(
+    "{reply: {status: 504, reason: Timeout, after_write: true}}",
+    504,
+    Some(Ending::Eof)
+)]
+fn the_answer_to_a_write_is_lost(#[case] action: &str, #[case] status: u16, #[case] end: Option<Ending>) {
+    let mut proxy = Proxy::new();
+    proxy.obey(&format!("{{when: {{request: next}}, do: {action}}}"));
+    let authorization = format!("Bearer {TOKEN}");
+    let target = "/api/v1/namespaces/default/pods";
+    let stream = proxy.ask(Method::POST, target, &[("authorization", &authorization)]);
+    assert!(proxy.take(stream).sent.is_some(), "it goes out");
+    proxy.head(stream, 201, "application/json");
+    proxy.data(stream, &object("a", 7));
+    assert_eq!(
+        proxy.take(stream).status,
+        0,
+        "nothing is sent before all of it has come"
+    );
+    proxy.part(stream, Inbound::End);
+    let response = proxy.take(stream);
+    assert_eq!((response.status, response.end), (status, end));
+    assert!(!response.text().contains("Pod"), "{}", response.text());
+    assert!(proxy.trace().contains("create pods/n/a@7"), "{}", proxy.trace());
+}
+
 #[rstest]
 #[case::expired("{do: [{error: {code: 410, reason: Expired}}, {end: eof}]}", &["ERROR"], Some(Ending::Eof))]
 #[case::cut("{do: {end: fin}}", &[], Some(Ending::Fin))]

@@ -342,18 +342,35 @@ fn a_failure_is_repeated_and_kept(#[case] options: &[&str], #[case] code: i32, #
     let path = |name: &str| folder.join(name).display().to_string();
     let script = r#"mkdir "$2" 2>/dev/null && then=ends || then=fails; exec python3 -c "$1" $then"#;
     let (page, kept, mark) = (path("report.html"), path("evidence"), path("mark"));
-    let mut arguments = vec![file.as_str(), "--retries", "2", "--html", &page, "--evidence", &kept];
+    let mut arguments = vec![
+        file.as_str(),
+        "--retries",
+        "2",
+        "--html",
+        &page,
+        "--evidence",
+        &kept,
+    ];
     arguments.extend(options);
     arguments.extend(["--", "sh", "-c", script, "sh", CLIENT, &mark]);
     let ended = run(&arguments);
     let printed = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(code), "{printed}");
-    for message in ["flaky\n", "tries  mismatch, pass\n", "the client gave up for good", counts] {
+    for message in [
+        "flaky\n",
+        "tries  mismatch, pass\n",
+        "the client gave up for good",
+        counts,
+    ] {
         assert!(printed.contains(message), "no {message:?} in\n{printed}");
     }
     let drawn = std::fs::read_to_string(&page).expect("the page was written");
     let id = format!("run/{name}");
-    for text in [&id, "the client gave up for good", "LIST /api/v1/namespaces/default/configmaps"] {
+    for text in [
+        &id,
+        "the client gave up for good",
+        "LIST /api/v1/namespaces/default/configmaps",
+    ] {
         assert!(drawn.contains(text), "no {text:?} in the page");
     }
     // What was kept draws the same.

@@ -185,7 +185,11 @@ impl Moving<'_> {
                 | StoreAction::JumpClock { .. },
             )
             | Action::Shape(
-                ShapeAction::Delay(_) | ShapeAction::Pace(_) | ShapeAction::Gzip | ShapeAction::NoAnswer(_),
+                ShapeAction::Delay(_)
+                | ShapeAction::Pace(_)
+                | ShapeAction::Gzip
+                | ShapeAction::NoAnswer(_)
+                | ShapeAction::LoseAnswer(_),
             )
             | Action::Rule(_)
             | Action::Stream(

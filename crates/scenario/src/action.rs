@@ -107,8 +107,10 @@ pub enum ShapeAction {
     Pace(Pace),
     /// Compresses the body if the request accepts gzip.
     Gzip,
-    /// Sends no response, not even a head: the connection ends this way, or stays silent.
+    /// Sends no response, not even a head: the connection ends this way, or stays silent. A write is not carried out.
     NoAnswer(Ending),
+    /// Carries the request out, and sends no response, as [`ShapeAction::NoAnswer`].
+    LoseAnswer(Ending),
 }
 
 /// Changes to the store's events on a stream.
@@ -208,6 +210,7 @@ impl Action {
                 ShapeAction::Pace(Pace::Coalesce { .. }) => "coalesce",
                 ShapeAction::Gzip => "gzip",
                 ShapeAction::NoAnswer(_) => "no_answer",
+                ShapeAction::LoseAnswer(_) => "lose_answer",
             },
             Self::Rule(action) => match action {
                 RuleAction::DropEvents(_) => "drop_events",
@@ -241,6 +244,8 @@ pub struct Reply {
     pub retry_after: Option<String>,
     /// The body.
     pub body: ReplyBody,
+    /// Whether the request is carried out first, so that a write is stored although the response is this one.
+    pub after_write: bool,
 }
 
 /// The body of a scripted response.

@@ -349,6 +349,14 @@ const MISTAKES: &[(&str, &str)] = &[
         "steps:\n  - when: {list: 1}\n    do: {no_answer: eof}\n",
     ),
     (
+        "lost-answer-to-a-list",
+        "steps:\n  - when: {list: 1}\n    do: {lose_answer: rst}\n",
+    ),
+    (
+        "unmodified-after-a-write",
+        "steps:\n  - when: {request: next}\n    do: {reply: {status: 500, unmodified: true, after_write: true}}\n",
+    ),
+    (
         "two-bodies",
         "steps:\n  - when: {list: 1}\n    do: {reply: {status: 500, body: x, reason: Gone}}\n",
     ),

@@ -34,7 +34,7 @@
 //! | wait without sleeping | [`FakeApiserver::wait_for`] |
 //! | assert | [`FakeApiserver::expect`], [`FakeApiserver::requests`], [`FakeApiserver::verdict`] |
 //!
-//! [docs/recipes.md](https://github.com/fake-apiserver/fake-apiserver/blob/main/docs/recipes.md) has ten whole tests.
+//! [docs/recipes.md](https://github.com/fake-apiserver/fake-apiserver/blob/main/docs/recipes.md) has thirteen whole tests.
 //!
 //! This crate must not decide how a request is answered (`fake_apiserver` does) or what violates an invariant (`judge`
 //! does).

@@ -121,10 +121,20 @@ impl<K: kind::RequestKind> Rule<K> {
         self.times(100_000)
     }
 
-    /// Responds with this failure.
+    /// Responds with this failure. A write is not carried out.
     #[must_use]
     pub fn respond(self, status: Status) -> Self {
         let reply = status.reply();
+        self.action("reply", reply)
+    }
+
+    /// Carries the request out, so that a write is stored, and responds with this failure instead: a gateway's timeout.
+    #[must_use]
+    pub fn respond_after_write(self, status: Status) -> Self {
+        let mut reply = status.reply();
+        if let Value::Object(reply) = &mut reply {
+            reply.insert("after_write".to_owned(), Value::Bool(true));
+        }
         self.action("reply", reply)
     }
 
@@ -169,10 +179,16 @@ impl<K: kind::RequestKind> Rule<K> {
         self.action("gzip", Value::Null)
     }
 
-    /// Never responds, not even with a head: the connection ends this way. [`Ending::Eof`] is a mistake here.
+    /// Never responds, not even with a head: the connection ends this way. A write is not carried out. [`Ending::Eof`] is a mistake here.
     #[must_use]
     pub fn no_answer(self, ending: Ending) -> Self {
         self.action("no_answer", json!(ending.word()))
+    }
+
+    /// Carries the request out, so that a write is stored, and never responds, as [`Rule::no_answer`] does.
+    #[must_use]
+    pub fn lose_answer(self, ending: Ending) -> Self {
+        self.action("lose_answer", json!(ending.word()))
     }
 
     /// Cuts the body after this many bytes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fake_apiserver_testing::{Create, FakeApiserver, Get, List, Page, Rule, Status, Update, Watch};
+use fake_apiserver_testing::{Create, Ending, FakeApiserver, Get, List, Page, Rule, Status, Update, Watch};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -324,6 +324,96 @@ spec:
     });
     assert_eq!(names.boxed().next().await.as_deref(), Some("w"));
     server.expect(List::of("widgets.example.com"), 2..);
+}
+
+/// Creates the ConfigMap `owned` unless it exists: what a request with a lost answer did is seen by the next one.
+async fn ensure(client: Client) -> Result<ConfigMap, Error> {
+    let api: Api<ConfigMap> = Api::default_namespaced(client);
+    let mut owned = ConfigMap::default();
+    owned.metadata.name = Some("owned".to_owned());
+    loop {
+        match api.create(&PostParams::default(), &owned).await {
+            Err(Error::Api(status)) if status.reason == "AlreadyExists" => return api.get("owned").await,
+            Err(Error::Api(status)) if status.code == 504 => continue, // the gateway does not say whether it was stored
+            Err(Error::HyperError(_) | Error::Service(_)) => continue, // nor does a connection that ends
+            result => return result,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_to_a_create_is_lost() {
+    let creates = || Create::of("configmaps");
+    let server = FakeApiserver::builder()
+        .in_memory()
+        .rule(Rule::on(creates()).lose_answer(Ending::Fin))
+        .start()
+        .await;
+
+    let owned = ensure(server.client()).await.expect("it exists");
+
+    assert_eq!(owned.name_any(), "owned");
+    server.expect(creates(), 2); // the first was stored, so that the second got AlreadyExists
+    server.expect(Get::of("configmaps"), 1);
+}
+
+/// Counts up in the ConfigMap `counter`, and reads it again after a conflict, at most ten times.
+async fn count_up(client: Client) -> Result<ConfigMap, Error> {
+    let api: Api<ConfigMap> = Api::default_namespaced(client);
+    let mut conflicts = 0;
+    loop {
+        let mut counter = api.get("counter").await?;
+        let data = counter.data.get_or_insert_default();
+        let count = data.get("count").and_then(|count| count.parse::<u32>().ok());
+        data.insert("count".to_owned(), (count.unwrap_or_default() + 1).to_string());
+        match api.replace("counter", &PostParams::default(), &counter).await {
+            Err(Error::Api(status)) if status.reason == "Conflict" && conflicts < 10 => conflicts += 1,
+            result => return result,
+        }
+        tokio::time::sleep(Duration::from_millis(10 << conflicts)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_writer_is_always_faster() {
+    let updates = || Update::of("configmaps").named("counter");
+    let other = |count: &str| {
+        let mut counter = config_map("counter");
+        counter["data"] = json!({"count": count});
+        counter
+    };
+    // Somebody writes before each of the first three updates: real conflicts, on an object that really changes.
+    let server = FakeApiserver::builder()
+        .in_memory()
+        .object(other("0"))
+        .rule(Rule::on(updates()).apply(other("10")))
+        .rule(Rule::on(updates()).apply(other("20")))
+        .rule(Rule::on(updates()).apply(other("30")))
+        .start()
+        .await;
+
+    let counter = count_up(server.client()).await.expect("it wins at last");
+
+    assert_eq!(counter.data.unwrap()["count"], "31"); // and no count is lost
+    server.expect(updates(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_is_stored_although_the_gateway_times_out() {
+    let updates = || Update::of("configmaps").named("counter");
+    let server = FakeApiserver::builder()
+        .in_memory()
+        .object(config_map("counter"))
+        .rule(Rule::on(updates()).respond_after_write(Status::new(504).reason("Timeout")))
+        .rule(Rule::on(updates()).respond(Status::too_many_requests(1)))
+        .start()
+        .await;
+
+    // kube-client sends the same update again after 504 and 429: it conflicts with itself, and has to be read again.
+    let counter = count_up(server.client()).await.expect("it is stored");
+
+    assert_eq!(counter.data.unwrap()["count"], "2"); // the first one counted: the loop is not idempotent
+    server.expect(updates(), 4);
 }
 
 #[test]

@@ -236,6 +236,13 @@ impl ApiServer {
 impl Open {
     /// Queues a response, negotiated for the request unless it is `scripted`.
     pub(super) fn answer_with(&mut self, answer: Answer, scripted: bool) {
+        let (head, body, record) = self.response(answer, scripted);
+        self.exchange.set_head(head);
+        self.exchange.set_body(body, record);
+    }
+
+    /// Returns the head, the body, and the body's record of an answer.
+    pub(super) fn response(&self, answer: Answer, scripted: bool) -> (Head, Bytes, What) {
         let Self { exchange, asked, .. } = self;
         // Of a success only the length is recorded: parsing the body would cost more than the response.
         let record = body_record(exchange.id, &answer.body, scripted || answer.status >= 400);
@@ -244,12 +251,12 @@ impl Open {
             false => answer.in_the_style_of(&asked.request),
         };
         let record = with_length(record, &answer.body);
-        exchange.set_head(Head {
+        let head = Head {
             status: answer.status,
             headers: all_headers(exchange.id, asked, answer.headers),
             scripted,
-        });
-        exchange.set_body(answer.body, record);
+        };
+        (head, answer.body, record)
     }
 }
 

@@ -15,8 +15,9 @@ use scenario::{
 };
 use serde_json::{Map, Value, json};
 use trace::fault::Ending;
-use trace::record::{StreamId, What};
+use trace::record::{StreamId, Verb, What};
 
+use super::exchange::Instead;
 use super::output::Output;
 use super::scripted::{error_event, event_frame, object_ref, raw_frame};
 use super::{ApiServer, Open, Source};
@@ -26,7 +27,15 @@ use crate::model::{ListOutcome, Page, WatchFrame};
 impl ApiServer {
     /// Changes the response as a whole. Has no effect on the head once that is decided.
     pub(crate) fn shape(&mut self, now: Duration, stream: StreamId, action: &ShapeAction) {
+        // A rule for requests of any kind may match a read, which writes nothing.
+        let writes = self
+            .open
+            .get(&stream)
+            .is_some_and(|open| open.asked.verb == Verb::Other);
         match action {
+            ShapeAction::Reply(reply) if reply.after_write && writes => {
+                self.reply_after_write(now, stream, reply)
+            }
             ShapeAction::Reply(reply) => self.reply(stream, reply),
             ShapeAction::EditPage(edit) => self.with(stream, |open| open.edit = Some(edit.clone())),
             ShapeAction::Delay(ms) => {
@@ -39,7 +48,11 @@ impl ApiServer {
                     open.exchange.compress();
                 }
             }),
-            ShapeAction::NoAnswer(ending) => self.with(stream, |open| {
+            ShapeAction::LoseAnswer(ending) if writes => {
+                self.with(stream, |open| open.exchange.replace(Instead::Silence(*ending)));
+                self.decide(now, stream);
+            }
+            ShapeAction::NoAnswer(ending) | ShapeAction::LoseAnswer(ending) => self.with(stream, |open| {
                 open.source = Source::Decided;
                 open.exchange.refuse_to_answer(*ending);
             }),
@@ -147,35 +160,50 @@ impl ApiServer {
             return;
         };
         if !open.exchange.decided() {
-            let (body, content_type) = match &reply.body {
-                ReplyBody::Status(spec) => {
-                    let status = status_json(spec, Some(reply.status), open.asked.continue_token.as_deref());
-                    (with_newline(encode_json(&status)), "application/json")
-                }
-                ReplyBody::Json(value) => (with_newline(encode_json(value)), "application/json"),
-                ReplyBody::Raw(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
-                ReplyBody::Unmodified => (self.unmodified_body(&open.source), "application/json"),
-            };
-            let mut headers = reply.headers.clone();
-            if !headers
-                .iter()
-                .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
-            {
-                headers.push(("Content-Type".to_owned(), content_type.to_owned()));
-            }
-            if let Some(after) = &reply.retry_after {
-                headers.push(("Retry-After".to_owned(), after.clone()));
-            }
+            let answer = self.scripted_answer(&open, reply);
             open.source = Source::Decided;
-            let answer = Answer {
-                status: reply.status,
-                headers,
-                body: Bytes::from(body),
-            };
             open.answer_with(answer, true);
         }
         self.open.insert(stream, open);
         self.touched.insert(stream);
+    }
+
+    /// Carries the request out, and sends this instead of its response.
+    fn reply_after_write(&mut self, now: Duration, stream: StreamId, reply: &Reply) {
+        let Some(open) = self.open.get(&stream) else {
+            return;
+        };
+        let response = open.response(self.scripted_answer(open, reply), true);
+        let instead = Instead::Answer(Box::new(response));
+        self.with(stream, |open| open.exchange.replace(instead));
+        self.decide(now, stream);
+    }
+
+    fn scripted_answer(&self, open: &Open, reply: &Reply) -> Answer {
+        let (body, content_type) = match &reply.body {
+            ReplyBody::Status(spec) => {
+                let status = status_json(spec, Some(reply.status), open.asked.continue_token.as_deref());
+                (with_newline(encode_json(&status)), "application/json")
+            }
+            ReplyBody::Json(value) => (with_newline(encode_json(value)), "application/json"),
+            ReplyBody::Raw(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
+            ReplyBody::Unmodified => (self.unmodified_body(&open.source), "application/json"),
+        };
+        let mut headers = reply.headers.clone();
+        if !headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        {
+            headers.push(("Content-Type".to_owned(), content_type.to_owned()));
+        }
+        if let Some(after) = &reply.retry_after {
+            headers.push(("Retry-After".to_owned(), after.clone()));
+        }
+        Answer {
+            status: reply.status,
+            headers,
+            body: Bytes::from(body),
+        }
     }
 
     /// Returns the body a real apiserver would send now, for a response with a scripted head.

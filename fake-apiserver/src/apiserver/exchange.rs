@@ -68,6 +68,17 @@ pub(super) struct Exchange {
     pub(super) rules: EventRules,
     coding: Coding,
     backlog: Backlog,
+    /// What is sent in place of the response that is being decided.
+    instead: Option<Instead>,
+}
+
+/// What is sent in place of a response, once that is decided as a whole.
+#[derive(Debug)]
+pub(super) enum Instead {
+    /// Nothing: the connection ends this way.
+    Silence(Ending),
+    /// This head and body, with the record of the body.
+    Answer(Box<(Head, Bytes, What)>),
 }
 
 /// Content coding that is applied while the response is queued.
@@ -136,6 +147,30 @@ impl Exchange {
             rules: EventRules::default(),
             coding: Coding::default(),
             backlog: Backlog::default(),
+            instead: None,
+        }
+    }
+
+    /// Sends this in place of the response. Has no effect once the head is decided.
+    pub(super) fn replace(&mut self, instead: Instead) {
+        if !self.decided() {
+            self.instead = Some(instead);
+        }
+    }
+
+    /// The response is complete: what was to be sent in its place is.
+    fn complete(&mut self) {
+        let Some(instead) = self.instead.take() else {
+            return;
+        };
+        self.with_body(Body::forget);
+        match instead {
+            Instead::Silence(ending) => self.refuse_to_answer(ending),
+            Instead::Answer(response) => {
+                let (head, bytes, record) = *response;
+                self.set_head(head);
+                self.set_body(bytes, record);
+            }
         }
     }
 
@@ -196,6 +231,9 @@ impl Exchange {
     /// Sets the head, once.
     pub(super) fn set_head(&mut self, mut head: Head) {
         debug_assert!(!self.decided(), "an answer has one head");
+        if self.instead.is_some() {
+            return;
+        }
         let State::Undecided(body) = &mut self.state else {
             return;
         };
@@ -230,6 +268,7 @@ impl Exchange {
     pub(super) fn set_body(&mut self, bytes: Bytes, record: What) {
         let bytes = self.coding.apply(bytes);
         self.with_body(|body| body.set(bytes, record));
+        self.complete();
     }
 
     /// Queues a part of a body, not the last one.
@@ -240,6 +279,7 @@ impl Exchange {
     /// Queues the end of a body sent in parts.
     pub(super) fn end_parts(&mut self, record: What) {
         self.with_body(|body| body.end_parts(record));
+        self.complete();
     }
 
     /// Queues one line of a watch stream.
@@ -276,6 +316,7 @@ impl Exchange {
     pub(super) fn end(&mut self, ending: Ending) {
         self.flush_member();
         self.with_body(|body| body.ending = Some(ending));
+        self.complete();
     }
 
     /// Drops the queue and ends at once.
@@ -318,7 +359,7 @@ impl Exchange {
 
     /// Whether no deviation applies to how this response is sent.
     pub(super) fn is_free(&self) -> bool {
-        let untouched = self.shape.is_plain() && self.coding.is_none();
+        let untouched = self.shape.is_plain() && self.coding.is_none() && self.instead.is_none();
         let body = self.state.body();
         untouched && body.is_some_and(|body| !body.announced && body.ending.is_none())
     }

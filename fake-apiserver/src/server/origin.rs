@@ -36,7 +36,11 @@ pub(super) fn undoable(actions: &[Action]) -> Option<Undoable> {
             | StreamAction::End(_),
         )
         | Action::Shape(
-            ShapeAction::Delay(_) | ShapeAction::Pace(_) | ShapeAction::Gzip | ShapeAction::NoAnswer(_),
+            ShapeAction::Delay(_)
+            | ShapeAction::Pace(_)
+            | ShapeAction::Gzip
+            | ShapeAction::NoAnswer(_)
+            | ShapeAction::LoseAnswer(_),
         )
         | Action::Rule(_)
         | Action::Refuse(_) => None,

@@ -145,6 +145,7 @@ impl Disturber {
                 reason: (status == 410).then(|| "Expired".to_owned()),
                 ..StatusSpec::default()
             }),
+            after_write: false,
         };
         let action = match self.rng.u32(0..4) {
             0 => Action::Shape(ShapeAction::NoAnswer(

@@ -256,6 +256,8 @@ pub(crate) struct ActionKeys {
     /// Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the
     /// stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
     pub(crate) no_answer: Option<At<WordOr<EndingKeys>>>,
+    /// As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it.
+    pub(crate) lose_answer: Option<At<WordOr<EndingKeys>>>,
     /// End the response, after its head and the frames that this step already sent.
     pub(crate) end: Option<At<WordOr<EndingKeys>>>,
     /// `end: eof`: a clean end; the connection is reusable.
@@ -392,6 +394,8 @@ pub(crate) struct Reply {
     pub(crate) causes: Option<At<OneOrMany<Text>>>,
     /// Add an inconsistent continue token derived from the one in the request.
     pub(crate) inconsistent_token: Option<At<bool>>,
+    /// Carry the request out first: a write is stored although the response is this one.
+    pub(crate) after_write: Option<At<bool>>,
 }
 
 /// A Kubernetes Status. Missing keys are omitted from it.

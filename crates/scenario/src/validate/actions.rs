@@ -11,10 +11,13 @@ use super::reach::Reach;
 use super::world::World;
 use crate::problem::{Code, Problem};
 use crate::raw::{ActionKeys, EndingKeys, Name};
-use crate::read::{At, First, OneOrMany, OrNothing};
+use crate::read::{At, First, OneOrMany, OrNothing, WordOr};
 use crate::span::Span;
 use crate::words::suggest;
 use crate::{Action, RawFrame, Restart, RuleAction, ShapeAction, StoreAction, StreamAction, Where, raw};
+
+/// Makes an action of an ending.
+type MadeBy = fn(Ending) -> ShapeAction;
 
 impl Validator<'_> {
     pub(super) fn action(
@@ -381,7 +384,7 @@ impl Validator<'_> {
                 .map_or(Ending::Fin, |then| self.ending(&then.value.0, then.span));
             return Some(Action::Rule(RuleAction::Truncate { cut, ending }));
         }
-        if let Some(silence) = &keys.no_answer {
+        if let Some((silence, action)) = keys.silence() {
             if let Some(eof) = &silence.value.0.eof {
                 self.problem(
                     Problem::new(Code::NotOneOf, eof.span, "no answer cannot end cleanly")
@@ -390,7 +393,7 @@ impl Validator<'_> {
                 );
             }
             let ending = self.ending(&silence.value.0, silence.span);
-            return Some(Action::Shape(ShapeAction::NoAnswer(ending)));
+            return Some(Action::Shape(action(ending)));
         }
         if let Some(end) = &keys.end {
             let ending = self.ending(&end.value.0, end.span);
@@ -510,6 +513,7 @@ impl ActionKeys {
         "gzip",
         "truncate",
         "no_answer",
+        "lose_answer",
         "end",
         "eof",
         "fin",
@@ -520,6 +524,14 @@ impl ActionKeys {
         "goaway",
         "refuse",
     ];
+
+    /// Returns how a response is left out, and the action that does it.
+    fn silence(&self) -> Option<(&At<WordOr<EndingKeys>>, MadeBy)> {
+        let refused = self.no_answer.as_ref();
+        let refused = refused.map(|at| (at, ShapeAction::NoAnswer as MadeBy));
+        let lost = self.lose_answer.as_ref();
+        refused.or(lost.map(|at| (at, ShapeAction::LoseAnswer as MadeBy)))
+    }
 
     /// Returns the actions given, with words and positions.
     pub(super) fn given(&self) -> Vec<(&'static str, Span)> {
@@ -556,6 +568,7 @@ impl ActionKeys {
             at(&self.gzip),
             at(&self.truncate),
             at(&self.no_answer),
+            at(&self.lose_answer),
             at(&self.end),
             at(&self.eof),
             at(&self.fin),

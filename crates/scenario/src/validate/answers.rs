@@ -95,11 +95,24 @@ impl Validator<'_> {
                 inconsistent_token: reply.inconsistent_token.as_ref().is_some_and(|token| token.value),
             })
         };
+        let after_write = reply.after_write.as_ref().filter(|after| after.value);
+        if let (Some(after), ReplyBody::Unmodified) = (after_write, &body) {
+            self.problem(
+                Problem::new(
+                    Code::Conflict,
+                    after.span,
+                    "`unmodified` has the body that the request would get, and `after_write` carries it out",
+                )
+                .label("take one of the two")
+                .hint("give the body: a Status (`reason`, `message` …), `body` or `json`"),
+            );
+        }
         Reply {
             status: code,
             headers,
             retry_after: reply.retry_after.as_ref().map(|text| text.0.clone()),
             body,
+            after_write: after_write.is_some(),
         }
     }
 

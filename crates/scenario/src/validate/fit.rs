@@ -62,7 +62,17 @@ impl Validator<'_> {
                     | "end_marker"
                     | "coalesce"
             );
-        let on_request = matches!(word, "reply" | "edit_page" | "delay" | "gzip" | "no_answer");
+        let on_request = matches!(
+            word,
+            "reply" | "edit_page" | "delay" | "gzip" | "no_answer" | "lose_answer"
+        );
+        let after_write = word == "lose_answer"
+            || word == "reply"
+                && keys
+                    .reply
+                    .as_ref()
+                    .and_then(|reply| reply.value.after_write.as_ref())
+                    .is_some_and(|after| after.value);
         let on_end = matches!(
             word,
             "end" | "eof" | "fin" | "rst" | "stall" | "no_close_notify" | "rst_stream"
@@ -87,6 +97,10 @@ impl Validator<'_> {
             Answer::Any if word == "edit_page" => Some((
                 "a request of any kind may have no page",
                 "wait for a `list` or a `page`",
+            )),
+            Answer::List | Answer::Watch if after_write => Some((
+                "a LIST or WATCH writes nothing",
+                "wait for a `request`, or take `no_answer`, or `reply` without `after_write`",
             )),
             Answer::OpenWatch if on_request => Some((
                 "there is no request to answer",
@@ -114,7 +128,7 @@ impl Validator<'_> {
             ))
         } else if let Some((by, replied)) = progress
             .replied
-            .filter(|(by, _)| on_stream || on_request && word != "delay" || *by == "no_answer")
+            .filter(|(by, _)| on_stream || on_request && word != "delay" || by.ends_with("_answer"))
         {
             Some((
                 format!("`{by}` in line {} settles the whole answer", line(self, replied)),
@@ -150,7 +164,7 @@ impl Validator<'_> {
                 .hint(hint),
             );
         }
-        if matches!(word, "reply" | "no_answer") {
+        if matches!(word, "reply" | "no_answer" | "lose_answer") {
             progress.replied = Some((word, span));
         } else if on_end {
             progress.ended = Some(span);

@@ -191,6 +191,35 @@ async fn a_response_can_be_anything() {
     assert_eq!(list().await.unwrap(), ["a", "b"]);
 }
 
+/// A write is carried out or not, as the rule says; its client sees the same failure.
+#[rstest]
+#[case::not_answered(Rule::on(Create::any()).no_answer(Ending::Fin), false)]
+#[case::lost(Rule::on(Create::any()).lose_answer(Ending::Fin), true)]
+#[case::refused(Rule::on(Create::any()).respond(Status::new(500)), false)]
+#[case::timed_out(Rule::on(Create::any()).respond_after_write(Status::new(500)), true)]
+#[case::cut(Rule::on(Create::any()).truncate(10, Ending::Fin), true)]
+#[case::ended(Rule::on(Create::any()).end(Ending::Rst), true)]
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_is_stored_or_not(#[case] rule: Rule<Create>, #[case] is_stored: bool) {
+    let server = FakeApiserver::builder().in_memory().rule(rule).start().await;
+    let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some("made".to_owned());
+    assert!(api.create(&Default::default(), &map).await.is_err());
+    assert_eq!(api.get_opt("made").await.unwrap().is_some(), is_stored);
+}
+
+/// A rule for any request may match a read, which has nothing to carry out.
+#[tokio::test(start_paused = true)]
+async fn the_answer_to_a_read_is_lost_as_well() {
+    let rule = Rule::on(Requests::any()).lose_answer(Ending::Fin).times(2);
+    let server = FakeApiserver::builder().in_memory().rule(rule).start().await;
+    let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+    assert!(api.list(&Default::default()).await.is_err());
+    assert!(api.get("made").await.is_err());
+    assert!(api.list(&Default::default()).await.is_ok());
+}
+
 #[rstest]
 #[case(Rule::on(List::any()).no_answer(Ending::Rst))]
 #[case(Rule::on(List::any()).no_answer(Ending::Fin))]

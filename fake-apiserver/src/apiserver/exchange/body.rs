@@ -125,6 +125,7 @@ impl Body {
     pub(super) fn forget(&mut self) {
         self.pieces.clear();
         self.whole = false;
+        self.promised = None;
         self.ending = None;
     }
 
