@@ -6,7 +6,6 @@
 use serde::Serialize;
 
 use super::ApiServer;
-use super::upstream::Forwarded;
 use crate::api::{Answer, HttpRequest};
 
 const MIB: usize = 1024 * 1024;
@@ -56,13 +55,10 @@ pub struct MemoryView {
 impl ApiServer {
     /// Returns the memory in use beside the objects, without buffers of connections.
     pub(crate) fn memory(&self) -> MemoryView {
-        let (history, events) = match &self.upstream {
-            None => (
-                self.model.storage().history_bytes(),
-                self.model.storage().event_bytes(),
-            ),
-            Some(upstream) => (upstream.older_bytes(), self.held_bytes()),
-        };
+        let (history, events) = self.memory_of_upstream().unwrap_or_else(|| {
+            let storage = self.model.storage();
+            (storage.history_bytes(), storage.event_bytes())
+        });
         MemoryView {
             history,
             events,
@@ -75,15 +71,6 @@ impl ApiServer {
                 + ANSWER_BYTES_MAX
                 + QUERY_BYTES_MAX,
         }
-    }
-
-    /// Bytes of events of the upstream that watches hold back.
-    fn held_bytes(&self) -> usize {
-        let sources = self.open.values().map(|open| &open.source);
-        sources
-            .filter_map(|source| source.forwarded())
-            .map(Forwarded::held_bytes)
-            .sum()
     }
 
     /// Rejects long queries once open requests hold too many bytes of them.

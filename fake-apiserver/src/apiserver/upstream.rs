@@ -111,6 +111,14 @@ impl ApiServer {
         self.upstream.as_ref().map(|upstream| upstream.newest)
     }
 
+    /// Bytes of older answers, and of events that watches hold back; `None`: the model answers.
+    pub(super) fn memory_of_upstream(&self) -> Option<(usize, usize)> {
+        let upstream = self.upstream.as_ref()?;
+        let forwarded = self.open.values().filter_map(|open| open.source.forwarded());
+        let held = forwarded.map(|forwarded| forwarded.held_bytes).sum();
+        Some((upstream.older.bytes(), held))
+    }
+
     /// Sends the request; or, if it may be answered from a stale watch cache, what the upstream answered before.
     pub(super) fn forward(&mut self, now: Duration, stream: StreamId, request: Box<Outbound>) {
         let (Some(upstream), Some(open)) = (&self.upstream, self.open.get_mut(&stream)) else {
@@ -408,11 +416,6 @@ impl Upstream {
         }
     }
 
-    /// Bytes of the answers that are kept.
-    pub(super) fn older_bytes(&self) -> usize {
-        self.older.bytes()
-    }
-
     /// Forgets that caches are stale.
     pub(super) fn thaw(&mut self) {
         self.caches = Caches::default();
@@ -473,11 +476,6 @@ impl Forwarded {
     pub(super) fn due(&self, upstream: &Upstream) -> Option<Duration> {
         let (arrived, _) = self.held.front()?;
         upstream.caches.mode(&self.resource).due(*arrived)
-    }
-
-    /// Bytes of the events that are held back.
-    pub(super) fn held_bytes(&self) -> usize {
-        self.held_bytes
     }
 
     /// Whether all of a watch was delivered.

@@ -59,7 +59,7 @@ fn fails(path: &Path, more: &[&str], code: i32, expected: &[&str]) {
 #[test]
 fn a_file_that_is_no_kubeconfig() {
     fails(
-        &"/nowhere/config".into(),
+        Path::new("/nowhere/config"),
         &[],
         2,
         &["/nowhere/config", "No such file"],
