@@ -11,6 +11,7 @@ mod files;
 mod golang;
 mod image;
 mod java;
+mod maven;
 mod npm;
 mod platform;
 mod read;
@@ -21,7 +22,7 @@ mod wheels;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use clap::ValueEnum;
 use fake_apiserver::scenario::Version;
@@ -127,7 +128,7 @@ fn dist(arguments: &Arguments) -> Result<(), String> {
             Kind::Npm => npm::artifacts(&release)?,
             Kind::Java => {
                 note("java: compiling with Maven");
-                java::artifacts(&release, &compiled(&root, &work)?)?
+                java::artifacts(&release, &maven::compiled(&root, &work)?)?
             }
             Kind::Go => {
                 if archives.is_empty() {
@@ -254,42 +255,6 @@ fn programs(arguments: &Arguments, root: &Path) -> Result<Vec<(&'static Platform
     Ok(programs)
 }
 
-/// Compiles the Java extension in a copy, and returns its classes.
-fn compiled(root: &Path, work: &Path) -> Result<Vec<Entry>, String> {
-    let copy = work.join("java");
-    let failed = |path: &Path, why: std::io::Error| format!("{}: {why}", path.display());
-    if copy.exists() {
-        std::fs::remove_dir_all(&copy).map_err(|why| failed(&copy, why))?;
-    }
-    for path in read::listed(root, &[java::PACKAGE])? {
-        let to = copy.join(path.trim_start_matches(java::PACKAGE).trim_start_matches('/'));
-        let folder = to.parent().unwrap_or(&copy);
-        std::fs::create_dir_all(folder).map_err(|why| failed(folder, why))?;
-        std::fs::copy(root.join(&path), &to).map_err(|why| failed(&to, why))?;
-    }
-    let mut maven = Command::new("mvn");
-    maven
-        .args(["--batch-mode", "--quiet", "compile"])
-        .current_dir(&copy);
-    read::output(&mut maven)
-        .map_err(|why| format!("java: {why} (install it: apt-get install maven default-jdk-headless)"))?;
-    let classes = copy.join("target/classes");
-    let mut entries = Vec::new();
-    let mut folders = vec![classes.clone()];
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(&folder).map_err(|why| failed(&folder, why))? {
-            let path = path.map_err(|why| failed(&folder, why))?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if let Ok(inside) = path.strip_prefix(&classes) {
-                let bytes = std::fs::read(&path).map_err(|why| failed(&path, why))?;
-                entries.push(Entry::file(inside.display().to_string(), bytes));
-            }
-        }
-    }
-    Ok(entries)
-}
-
 fn named_sbom(entry: &Entry, version: &str) -> Artifact {
     let bytes = match &entry.content {
         files::Content::File(bytes) => bytes.clone(),
@@ -353,11 +318,14 @@ mod tests {
 
     fn all(release: &Release) -> Vec<Artifact> {
         let archives = archives::artifacts(release).unwrap();
-        let classes = [Entry::file("A.class", "class")];
+        let compiled = maven::Compiled {
+            classes: vec![Entry::file("A.class", "class")],
+            documentation: vec![Entry::file("index.html", "page")],
+        };
         let made = [
             wheels::artifacts(release),
             npm::artifacts(release),
-            java::artifacts(release, &classes),
+            java::artifacts(release, &compiled),
             golang::artifacts(release, &archives),
             image::artifacts(release),
             envtest::artifacts(release, "1.37.2"),

@@ -4,6 +4,7 @@
 //! The extension depends on all of these jars, so that a project that is built on one platform is tested on another.
 
 use super::files::{Entry, sha256, zip};
+use super::maven::Compiled;
 use super::platform::Platform;
 use super::release::{Artifact, Release};
 
@@ -16,11 +17,11 @@ const EXTENSION: &str = "fake-apiserver-junit5";
 /// Folder of the program in a jar; the extension looks for it there.
 const RESOURCES: &str = "io/github/fakeapiserver/binary";
 
-/// Returns the files of the Maven repository. `classes`: the compiled extension.
+/// Returns the files of the Maven repository.
 ///
 /// # Errors
 /// The `pom.xml` has another version or no dependencies.
-pub(super) fn artifacts(release: &Release, classes: &[Entry]) -> Result<Vec<Artifact>, String> {
+pub(super) fn artifacts(release: &Release, compiled: &Compiled) -> Result<Vec<Artifact>, String> {
     let pom = format!("{PACKAGE}/pom.xml");
     let text = release.text(&pom)?;
     let mut artifacts = Vec::new();
@@ -58,8 +59,10 @@ pub(super) fn artifacts(release: &Release, classes: &[Entry]) -> Result<Vec<Arti
         .into_iter()
         .filter(|entry| entry.path == "LICENSE");
     let licence: Vec<Entry> = licence.map(|entry| entry.below("META-INF")).collect();
-    let compiled = [classes, &licence].concat();
-    artifacts.push(file(release, EXTENSION, ".jar", jar(compiled, release)?));
+    let classes = [compiled.classes.as_slice(), &licence].concat();
+    artifacts.push(file(release, EXTENSION, ".jar", jar(classes, release)?));
+    let pages = [compiled.documentation.as_slice(), &licence].concat();
+    artifacts.push(file(release, EXTENSION, "-javadoc.jar", jar(pages, release)?));
     let sources = [release.folder(&format!("{PACKAGE}/src/main/java")), licence].concat();
     artifacts.push(file(release, EXTENSION, "-sources.jar", jar(sources, release)?));
     let own = format!("<version>{}</version>", release.version);
@@ -120,11 +123,14 @@ mod tests {
 
     #[test]
     fn the_extension_depends_on_the_jar_of_every_platform() {
-        let classes = [Entry::file(
-            "io/github/fakeapiserver/FakeApiserver.class",
-            "class",
-        )];
-        let artifacts = artifacts(&samples::release(), &classes).unwrap();
+        let compiled = Compiled {
+            classes: vec![Entry::file(
+                "io/github/fakeapiserver/FakeApiserver.class",
+                "class",
+            )],
+            documentation: vec![Entry::file("index.html", "page")],
+        };
+        let artifacts = artifacts(&samples::release(), &compiled).unwrap();
         let last = artifacts.last().unwrap();
         assert_eq!(
             last.path,
