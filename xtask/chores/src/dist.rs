@@ -61,6 +61,14 @@ enum Kind {
     Sbom,
 }
 
+impl Kind {
+    /// Returns its name on the command line.
+    fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Platform to build [default: those of Linux, or none with --binary]; may be repeated.
@@ -113,12 +121,12 @@ fn dist(arguments: &Arguments) -> Result<(), String> {
     // Beside the result: two of this program do not share it.
     let work = to.with_extension("work");
     let release = release(arguments, &root, &work)?;
-    if to.exists() {
-        std::fs::remove_dir_all(&to).map_err(|why| format!("{}: {why}", to.display()))?;
-    }
+    emptied(&to)?;
     let mut artifacts = Vec::new();
     let mut archives = Vec::new();
     for kind in kinds {
+        // Each takes seconds.
+        note(&format!("{}: packaging", kind.name()));
         let made = match kind {
             Kind::Archives => {
                 archives = archives::artifacts(&release)?;
@@ -126,20 +134,14 @@ fn dist(arguments: &Arguments) -> Result<(), String> {
             }
             Kind::Wheels => wheels::artifacts(&release)?,
             Kind::Npm => npm::artifacts(&release)?,
-            Kind::Java => {
-                note("java: compiling with Maven");
-                java::artifacts(&release, &maven::compiled(&root, &work)?)?
-            }
+            Kind::Java => java::artifacts(&release, &maven::compiled(&root, &work)?)?,
             Kind::Go => {
                 if archives.is_empty() {
                     archives = archives::artifacts(&release)?;
                 }
                 golang::artifacts(&release, &archives)?
             }
-            Kind::Crates => {
-                note("crates: packaging");
-                crates::artifacts(&root, &work)?
-            }
+            Kind::Crates => crates::artifacts(&root, &work)?,
             Kind::Image => image::artifacts(&release)?,
             Kind::Envtest => envtest::artifacts(
                 &release,
@@ -163,6 +165,22 @@ fn dist(arguments: &Arguments) -> Result<(), String> {
     }
     artifacts.extend(archives);
     write(&to, &[sums(&artifacts)])
+}
+
+/// Removes the files of an earlier run from a folder, and of nothing else. The empty list of digests is replaced at the end of a run.
+fn emptied(to: &Path) -> Result<(), String> {
+    let failed = |why: std::io::Error| format!("{}: {why}", to.display());
+    std::fs::create_dir_all(to).map_err(failed)?;
+    let sums = to.join(SUMS);
+    if !sums.exists() && std::fs::read_dir(to).map_err(failed)?.next().is_some() {
+        return Err(format!(
+            "{} has files and no {SUMS}: it is not of this command; name another folder, or remove it",
+            to.display()
+        ));
+    }
+    std::fs::remove_dir_all(to).map_err(failed)?;
+    std::fs::create_dir_all(to).map_err(failed)?;
+    std::fs::write(sums, "").map_err(failed)
 }
 
 /// Builds or reads the programs, and gathers everything that is packaged with them.
@@ -341,6 +359,20 @@ mod tests {
         assert_eq!(sums(&once), sums(&twice));
         let paths: BTreeSet<&str> = once.iter().map(|artifact| artifact.path.as_str()).collect();
         assert_eq!(paths.len(), once.len(), "every artefact has its own path");
+    }
+
+    #[test]
+    fn a_folder_with_other_files_is_kept() {
+        let folder = std::env::temp_dir().join(format!("fake-apiserver-dist-{}", std::process::id()));
+        emptied(&folder).unwrap();
+        std::fs::write(folder.join("an artefact"), "").unwrap();
+        emptied(&folder).unwrap();
+        assert!(!folder.join("an artefact").exists());
+        std::fs::remove_file(folder.join(SUMS)).unwrap();
+        std::fs::write(folder.join("a file"), "").unwrap();
+        let refused = emptied(&folder).unwrap_err();
+        assert!(refused.contains("it is not of this command"), "{refused}");
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
