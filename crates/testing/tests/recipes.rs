@@ -370,7 +370,6 @@ async fn count_up(client: Client) -> Result<ConfigMap, Error> {
             Err(Error::Api(status)) if status.reason == "Conflict" && conflicts < 10 => conflicts += 1,
             result => return result,
         }
-        tokio::time::sleep(Duration::from_millis(10 << conflicts)).await;
     }
 }
 
