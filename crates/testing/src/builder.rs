@@ -15,7 +15,7 @@ use crate::matcher::Requests;
 use crate::matcher::kind::RequestKind;
 use crate::objects;
 use crate::rule::Rule;
-use crate::server::{FakeApiserver, Reach, Socket};
+use crate::server::{FakeApiserver, Socket};
 use crate::steer;
 
 /// Default capacity of a watch cache, in events, as in `fake-apiserver serve`.
@@ -246,11 +246,8 @@ impl Builder {
         }
         let mut started = FakeApiserver {
             edge,
-            reach: if in_memory {
-                Reach::Memory(watch::channel(()).0)
-            } else {
-                Reach::Sockets(sockets)
-            },
+            sockets,
+            running: watch::channel(()).0,
             patience,
             // Until its rules are added: a mistake in a rule is not a verdict.
             strict: false,

@@ -45,13 +45,15 @@ mod readme {}
 
 mod builder;
 mod expect;
+#[cfg(feature = "kube")]
+mod kube;
 mod matcher;
-mod memory;
 mod objects;
 mod request;
 mod resource;
 mod rule;
 mod server;
+mod service;
 mod status;
 mod steer;
 mod trace;
@@ -69,6 +71,7 @@ pub use self::matcher::{
 pub use self::request::{Request, Verb};
 pub use self::rule::{Ending, Rule};
 pub use self::server::FakeApiserver;
+pub use self::service::HttpService;
 pub use self::status::Status;
 pub use self::trace::Trace;
 pub use self::verdict::Verdict;

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fake_apiserver::scenario::{LoadErrors, Wait, parse_wait};
+#[cfg(feature = "kube")]
 use kube_client::Resource;
 use serde_json::{Map, Value, json};
 
@@ -85,6 +86,7 @@ macro_rules! kinds {
             }
 
             /// Matches these requests for the resource of a type: of `k8s-openapi`, or a derived `CustomResource`.
+            #[cfg(feature = "kube")]
             pub fn of_type<R: Resource<DynamicType = ()>>() -> Matcher<Self> {
                 let (plural, group) = (R::plural(&()), R::group(&()));
                 let dot = if group.is_empty() { "" } else { "." };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fake_apiserver_testing::{Builder, FakeApiserver, List, Matcher, Rule, Status, Verb, Watch};
+use fake_apiserver_testing::{Builder, Ending, FakeApiserver, List, Matcher, Rule, Status, Verb, Watch};
 use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -354,4 +354,30 @@ fn a_server_is_shared_between_threads() {
 fn matchers_are_cloned_and_shown() {
     let matcher: Matcher<List> = List::of("pods").in_namespace("default").clone();
     assert_eq!(format!("{matcher:?}"), "Matcher(\"LIST pods in default\")");
+}
+
+/// A client of any library: no kube-client, also where the server has sockets and TLS.
+#[rstest]
+#[case::in_memory(FakeApiserver::builder().in_memory())]
+#[case::sockets(FakeApiserver::builder())]
+#[case::tls(FakeApiserver::builder().tls())]
+#[tokio::test]
+async fn the_server_is_a_service(#[case] builder: Builder) {
+    use tower::ServiceExt as _;
+
+    let server = builder.start().await;
+    let path = "/api/v1/namespaces/default/configmaps";
+    let get = || http::Request::get(path).body(String::new()).unwrap();
+    let service = server.service().user_agent("mine");
+    assert_eq!(service.clone().oneshot(get()).await.unwrap().status(), 200);
+    server.rule(Rule::on(List::any()).no_answer(Ending::Rst));
+    assert!(service.clone().oneshot(get()).await.is_err());
+    let whole = http::Request::get(format!("http://ignored{path}"));
+    let named = whole.header("user-agent", "theirs").body(String::new()).unwrap();
+    assert_eq!(service.oneshot(named).await.unwrap().status(), 200);
+    let agents = server
+        .requests()
+        .into_iter()
+        .filter_map(|request| request.user_agent);
+    assert_eq!(agents.collect::<Vec<_>>(), ["mine", "mine", "theirs"]);
 }
