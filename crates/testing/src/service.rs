@@ -46,7 +46,7 @@ impl<B> fmt::Debug for HttpService<B> {
 }
 
 impl FakeApiserver {
-    /// Returns a [`tower::Service`] for a client of any library, with connections of its own through pipes in this process: without
+    /// Returns a [`tower::Service`] for a client of any library, with separate connections through pipes in this process: without
     /// sockets and TLS, also where the server has them. It retries nothing.
     ///
     /// `kube::Client::new` of every version of kube since 0.88 takes it, so that the tests do not depend on the version of this crate:

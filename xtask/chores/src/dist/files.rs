@@ -108,7 +108,7 @@ pub(super) fn gzip(bytes: &[u8], style: Style) -> Result<Vec<u8>, String> {
 /// Returns a compressed tar file.
 ///
 /// # Errors
-/// As [`tar`].
+/// As [`tar()`].
 pub(super) fn tar_gz(entries: &[Entry], style: Style) -> Result<Vec<u8>, String> {
     gzip(&tar(entries, style)?, style)
 }
