@@ -10,6 +10,7 @@ use kube_client::Client;
 use kube_client::api::{Api, DeleteParams, PostParams};
 use kube_core::ResourceExt as _;
 use serde_json::json;
+use tests::repository;
 use tokio::sync::mpsc;
 
 use crate::running::Running;
@@ -146,6 +147,15 @@ fn ours(maps: Api<ConfigMap>, config: watcher::Config) -> impl Stream<Item = Rep
     })
 }
 
+/// Settings for faults that come faster than the default backoff recovers from.
+fn patient() -> watcher::Config {
+    watcher::Config::default().backoff(watcher::BackoffConfig {
+        initial: Duration::from_millis(300),
+        max: Duration::from_secs(1),
+        ..watcher::BackoffConfig::default()
+    })
+}
+
 fn kube_runtime(maps: Api<ConfigMap>, config: kube_runtime::watcher::Config) -> impl Stream<Item = Report> {
     use kube_runtime::WatchStreamExt as _;
     use kube_runtime::watcher::Event;
@@ -255,13 +265,7 @@ async fn nobody_is_accused_without_faults() {
 #[tokio::test]
 async fn our_watcher_recovers_from_each_fault_and_is_not_accused() {
     let world = World::new().await;
-    // Faults come faster than the default backoff recovers from.
-    let backoff = watcher::BackoffConfig {
-        initial: Duration::from_millis(300),
-        max: Duration::from_secs(1),
-        ..watcher::BackoffConfig::default()
-    };
-    let config = watcher::Config::default().page_size(1).backoff(backoff);
+    let config = patient().page_size(1);
     let client = world.client(|maps| ours(maps, config)).await;
     let faults: Vec<_> = FAULTS.iter().chain(&FAULTS_BY_STATUS).collect();
     recovers(world, client, &faults).await;
@@ -275,6 +279,35 @@ async fn kube_runtime_recovers_from_each_fault_and_is_not_accused() {
         .await;
     let faults: Vec<_> = FAULTS.iter().collect();
     recovers(world, client, &faults).await;
+}
+
+/// Returns the `ctl` commands in the table of faults of docs/real-cluster.md, as words.
+fn commands_of_the_page() -> Vec<Vec<String>> {
+    let page = std::fs::read_to_string(repository::root().join("docs/real-cluster.md")).unwrap();
+    let table = page.split("| `fake-apiserver ctl …` |").nth(1).unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let cells = rows.map(|row| row.split(" | ").next().unwrap().trim_start_matches('|').trim());
+    let commands = cells.flat_map(|cell| cell.split(" · ").map(|command| command.trim_matches('`')));
+    let words = commands.map(|command| match command.split_once(" '") {
+        Some((verb, rule)) => vec![verb.to_owned(), rule.trim_end_matches('\'').to_owned()],
+        None => command.split(' ').map(str::to_owned).collect(),
+    });
+    words.collect()
+}
+
+#[tokio::test]
+async fn the_commands_of_the_page_are_those_of_ctl() {
+    let world = World::new().await;
+    let _client = world.client(|maps| ours(maps, patient())).await;
+    let mut commands = commands_of_the_page();
+    assert!(commands.len() > 10, "{commands:?}");
+    // Nothing opens another watch after it.
+    commands.sort_by_key(|command| command[0] == "stall");
+    for command in commands {
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        world.proxy.steer_watch(&command);
+        world.proxy.steer(&["reset"]);
+    }
 }
 
 async fn recovers(mut world: World, mut client: Cache, faults: &[&Fault]) {
