@@ -30,6 +30,16 @@ impl ErrorList {
         self.causes.len()
     }
 
+    /// Returns the errors from the `first`th on.
+    pub(crate) fn since(&self, first: usize) -> &[Cause] {
+        self.causes.get(first..).unwrap_or_default()
+    }
+
+    /// Adds an error for an invalid value with its whole message.
+    pub(crate) fn invalid_text(&mut self, field: &str, message: &str) {
+        self.add("Invalid", field, message.to_owned());
+    }
+
     /// Adds an internal error; `why` is its message.
     pub(crate) fn internal(&mut self, field: &str, why: &str) {
         self.push(Cause {
@@ -97,6 +107,13 @@ impl ErrorList {
             field,
             format!("Too long: may not be more than {longest} bytes"),
         );
+    }
+
+    /// Adds an error for a list of `count` items.
+    pub(crate) fn too_many(&mut self, field: &str, count: usize, most: usize) {
+        let items = if most == 1 { "item" } else { "items" };
+        let message = format!("Too many: {count}: must have at most {most} {items}");
+        self.add("TooMany", field, message);
     }
 
     pub(crate) fn extend(&mut self, more: Vec<Cause>) {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::go_text;
 use apimachinery::status::Cause;
 use serde_json::{Value, json};
 
@@ -18,6 +19,18 @@ use crate::validation::webhooks::is_https;
 
 /// Types of printer columns.
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+
+/// Formats of printer columns.
+const COLUMN_FORMATS: [&str; 8] = [
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+];
 
 fn legal_name(found: &mut ErrorList, field: &str, value: &Value, errors: fn(&str) -> Vec<String>) {
     for why in errors(value.as_str().unwrap_or_default()) {
@@ -70,53 +83,54 @@ fn text(json: &Value) -> &str {
 
 fn versions(found: &mut ErrorList, spec: &Value) {
     let versions = list(spec, "versions");
-    // Properties that all versions share are checked and reported once.
-    let alone = versions.len() == 1;
+    // Properties that all versions share are checked and reported once, as properties of all of them.
+    let any_status = versions
+        .iter()
+        .any(|version| version["subresources"]["status"].is_object());
     for (index, version) in versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
         legal_name(found, &format!("{at}.name"), &version["name"], dns1035_label);
-        let place = |of_version: &str, of_spec: &str| {
-            if alone {
-                format!("spec.{of_spec}")
-            } else {
-                format!("{at}.{of_version}")
-            }
+        let shares = |field: &str| versions.iter().all(|other| other[field] == version[field]);
+        let place = |field: &str, of_version: &str, of_spec: &str| match shares(field) {
+            true => format!("spec.{of_spec}"),
+            false => format!("{at}.{of_version}"),
         };
+        let is_first = |field: &str| index == 0 || !shares(field);
         let schema = &version["schema"]["openAPIV3Schema"];
-        if schema.is_object() {
-            let place = place("schema.openAPIV3Schema", "validation.openAPIV3Schema");
-            schema_check::root(found, schema, &place);
-        } else {
+        if !schema.is_object() {
             found.required(&format!("{at}.schema.openAPIV3Schema"), "");
+        } else if is_first("schema") {
+            let place = place("schema", "schema.openAPIV3Schema", "validation.openAPIV3Schema");
+            let own_status = version["subresources"]["status"].is_object();
+            let has_status = if shares("schema") { any_status } else { own_status };
+            schema_check::root(found, schema, &place, has_status);
         }
-        let columns = place("additionalPrinterColumns", "additionalPrinterColumns");
-        for (index, column) in version["additionalPrinterColumns"]
-            .as_array()
-            .into_iter()
-            .flatten()
+        deprecation(found, version, &at);
+        let field = "additionalPrinterColumns";
+        let columns = place(field, field, field);
+        for (index, column) in list(version, field)
+            .iter()
             .enumerate()
+            .filter(|_| is_first(field))
         {
             printer_column(found, column, &format!("{columns}[{index}]"));
         }
-        scale(
-            found,
-            &version["subresources"]["scale"],
-            &place("subresources.scale", "subresources.scale"),
-        );
-        let selectable = place("selectableFields", "selectableFields");
-        for (index, field) in version["selectableFields"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .enumerate()
-        {
-            let at = format!("{selectable}[{index}].jsonPath");
-            selectable_field(
-                found,
-                &version["schema"]["openAPIV3Schema"],
-                &field["jsonPath"],
-                &at,
-            );
+        if is_first("subresources") {
+            let place = place("subresources", "subresources.scale", "subresources.scale");
+            scale(found, &version["subresources"]["scale"], &place);
+        }
+        let field = "selectableFields";
+        if !list(version, field).is_empty() && is_first(field) {
+            let at = place(field, field, field);
+            if shares("schema") && !shares(field) {
+                let why = "may only be set when `version.schema.openAPIV3Schema` is not included";
+                found.invalid(&at, &"".into(), why);
+            } else if shares(field) && !shares("schema") {
+                let why = "may only be set when validations.schema is included";
+                found.invalid(&at, &"".into(), why);
+            } else {
+                selectable_fields(found, schema, list(version, field), &at);
+            }
         }
     }
     let listed: Vec<&str> = versions.iter().map(|version| text(&version["name"])).collect();
@@ -176,6 +190,11 @@ fn printer_column(found: &mut ErrorList, column: &Value, at: &str) {
         kind if COLUMN_TYPES.contains(&kind) => {}
         _ => found.invalid(&format!("{at}.type"), &column["type"], &known),
     }
+    let format = text(&column["format"]);
+    if !format.is_empty() && !COLUMN_FORMATS.contains(&format) {
+        let why = format!("must be one of {}", COLUMN_FORMATS.join(","));
+        found.invalid(&format!("{at}.format"), &column["format"], &why);
+    }
     let place = format!("{at}.JSONPath");
     match text(&column["jsonPath"]) {
         "" => found.required(&place, ""),
@@ -218,22 +237,96 @@ fn scale(found: &mut ErrorList, scale: &Value, at: &str) {
     }
 }
 
-fn selectable_field(found: &mut ErrorList, schema: &Value, path: &Value, at: &str) {
-    let mut here = Some(schema);
-    for name in text(path).split('.').filter(|name| !name.is_empty()) {
-        here = here.and_then(|schema| schema["properties"].get(name));
-    }
-    match (text(path), here) {
-        ("", _) => found.required(at, ""),
-        (_, None) => found.invalid(at, path, "is an invalid path: does not refer to a valid field"),
-        (_, Some(schema)) if matches!(text(&schema["type"]), "string" | "boolean" | "integer") => {}
-        (_, Some(schema)) => {
-            let why = format!(
-                "must point to a field of type string, boolean or integer. {} is neither string, boolean nor integer",
-                text(&schema["type"])
-            );
-            found.invalid(at, path, &why);
+/// Maximum number of selectable fields of a version.
+const SELECTABLE_MAX: usize = 8;
+
+fn selectable_fields(found: &mut ErrorList, schema: &Value, fields: &[Value], at: &str) {
+    let mut known = BTreeSet::new();
+    for (index, field) in fields.iter().enumerate() {
+        let at = format!("{at}[{index}].jsonPath");
+        let path = &field["jsonPath"];
+        if text(path).is_empty() {
+            found.required(&at, "");
+            continue;
         }
+        let of = match leads_to(text(path), schema) {
+            Ok(of) => of,
+            Err(why) => {
+                found.invalid(&at, path, &format!("is an invalid path: {why}"));
+                continue;
+            }
+        };
+        if text(path).split('.').nth(1) == Some("metadata") {
+            found.invalid(&at, path, "must not point to fields in metadata");
+        }
+        if !matches!(text(&of["type"]), "string" | "boolean" | "integer") {
+            let why = "must point to a field of type string, boolean or integer. Enum string fields and strings with \
+                       formats are allowed.";
+            found.invalid(&at, path, why);
+        }
+        if !known.insert(text(path)) {
+            found.duplicate(&at, path, "");
+        }
+    }
+    if known.len() > SELECTABLE_MAX {
+        found.too_many(at, known.len(), SELECTABLE_MAX);
+    }
+}
+
+/// Returns the schema that a path of names leads to.
+///
+/// # Errors
+/// Why it leads nowhere, as in `ValidFieldPath` of apiextensions.
+fn leads_to<'s>(path: &str, schema: &'s Value) -> Result<&'s Value, String> {
+    let mut rest = path;
+    let mut here = schema;
+    while !rest.is_empty() {
+        if rest.starts_with('[') {
+            return Err("array notation is not allowed".to_owned());
+        }
+        let Some(named) = rest.strip_prefix('.') else {
+            let end = rest.find(['.', '[', ']']).unwrap_or(rest.len()).max(1);
+            return Err(format!("expected [ or . but got: {}", &rest[..end]));
+        };
+        if named.is_empty() {
+            return Err("unexpected end of JSON path".to_owned());
+        }
+        let end = named.find(['.', '[', ']']).unwrap_or(named.len()).max(1);
+        let (name, behind) = named.split_at(end);
+        let properties = here["properties"].as_object().filter(|named| !named.is_empty());
+        let below = match properties {
+            Some(named) => named.get(name),
+            None => Some(&here["additionalProperties"]).filter(|additional| additional.is_object()),
+        };
+        here = below.ok_or("does not refer to a valid field")?;
+        rest = behind;
+    }
+    Ok(here)
+}
+
+/// Maximum length of the warning about a deprecated version, in bytes.
+const WARNING_BYTES_MAX: usize = 256;
+
+fn deprecation(found: &mut ErrorList, version: &Value, at: &str) {
+    let (at, warning) = (format!("{at}.deprecationWarning"), &version["deprecationWarning"]);
+    let Some(words) = warning.as_str() else { return };
+    let mut add = |why: &str| found.invalid(&at, warning, why);
+    if version["deprecated"] != true {
+        return add("can only be set for deprecated versions");
+    }
+    if words.len() > WARNING_BYTES_MAX {
+        add("must be <= 256 characters long");
+    }
+    if words.is_empty() {
+        add("must not be an empty string");
+    }
+    if let Some((nth, _)) = words
+        .char_indices()
+        .find(|(_, letter)| !go_text::is_printable(*letter))
+    {
+        add(&format!(
+            "must only contain printable UTF-8 characters; non-printable character found at index {nth}"
+        ));
     }
 }
 

@@ -10,8 +10,13 @@ use crate::types;
 
 /// Removes fields that `schema` does not specify, and returns their paths in order: `spec.list[0].x`.
 pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
+    prune_below(object, schema, true)
+}
+
+/// Does the same with a part of an object; `is_resource`: it has a kind and metadata, which stay.
+pub(super) fn prune_below(part: &mut Value, schema: &Schema, is_resource: bool) -> Vec<String> {
     let mut gone = Vec::new();
-    prune_at(object, schema, true, "", &mut gone);
+    prune_at(part, schema, is_resource, "", &mut gone);
     gone.sort_unstable();
     gone
 }

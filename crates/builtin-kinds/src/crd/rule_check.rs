@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use apimachinery::status::Cause;
 use serde_json::Value;
 
 use super::rule::{Rule, shown};
@@ -16,11 +17,11 @@ use super::structural::{Additional, List, Schema, Type};
 use crate::error_list::ErrorList;
 use crate::expression::check;
 
-/// Returns the errors of the rules of the root schema.
-pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str) {
+/// Adds the errors of the rules of the root schema; those of a part that is `invalid`, or contains such a part, are not compiled.
+pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str, invalid: &[Cause]) {
     let read = Schema::read(schema);
     if read.has_cel {
-        below(found, (schema, &read), at, None, true);
+        below(found, (schema, &read), at, None, (true, invalid));
     }
 }
 
@@ -30,7 +31,7 @@ fn below(
     (json, schema): (&Value, &Schema),
     at: &str,
     uncorrelated: Option<&str>,
-    is_object: bool,
+    (is_object, invalid): (bool, &[Cause]),
 ) {
     if !schema.has_cel {
         return;
@@ -38,7 +39,13 @@ fn below(
     for (name, property) in &schema.properties {
         let json = &json["properties"][name];
         let at = format!("{at}.properties[{name}]");
-        below(found, (json, property), &at, uncorrelated, property.embedded);
+        below(
+            found,
+            (json, property),
+            &at,
+            uncorrelated,
+            (property.embedded, invalid),
+        );
     }
     if let Additional::Schema(additional) = &schema.additional {
         let at_additional = format!("{at}.additionalProperties");
@@ -48,7 +55,7 @@ fn below(
             (json, additional),
             &at_additional,
             uncorrelated,
-            additional.embedded,
+            (additional.embedded, invalid),
         );
     }
     if let Some(items) = &schema.items {
@@ -60,10 +67,12 @@ fn below(
             (&json["items"], items),
             &at_items,
             uncorrelated,
-            items.embedded,
+            (items.embedded, invalid),
         );
     }
-    own(found, (json, schema), at, uncorrelated, is_object);
+    if !invalid.iter().any(|cause| cause.field.starts_with(at)) {
+        own(found, (json, schema), at, uncorrelated, is_object);
+    }
 }
 
 fn own(

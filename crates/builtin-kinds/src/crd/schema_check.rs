@@ -1,132 +1,77 @@
-//! Validation of a schema: it must be structural, and free of contradictions.
+//! Validation of the schema of a definition: structural, with valid defaults, and free of contradictions.
 //!
-//! Source: apiextensions `apis/apiextensions/validation/validation.go`, `apiserver/schema/validation.go`.
+//! It must not know objects.
+//!
+//! Source: apiextensions `apis/apiextensions/validation/validation.go` (`validateCustomResourceDefinitionValidation`).
 
-use apimachinery::Version;
+use apimachinery::status::Cause;
 use serde_json::Value;
 
-use super::prune::fill;
-use super::structural::{Schema, members};
-use super::{patterns, rule, rule_check, validate};
+use super::rule_check;
 use crate::error_list::ErrorList;
 
-/// Types of values.
-const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+mod defaults;
+mod extensions;
+mod shown;
+mod structure;
 
-/// Returns the errors of a root schema.
-pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str) {
-    match schema["type"].as_str().unwrap_or_default() {
-        "" => found.required(&format!("{at}.type"), "must not be empty at the root"),
-        "object" => {}
-        _ => found.invalid(
-            &format!("{at}.type"),
-            &schema["type"],
-            "must be object at the root",
-        ),
+/// Returns the errors of a root schema at `at`. `has_status`: the definition has a status subresource.
+pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str, has_status: bool) {
+    if has_status {
+        beside_status(found, schema, at);
+    }
+    if schema["nullable"] == true {
+        found.forbidden(&format!("{at}.nullable"), "nullable cannot be true at the root");
+    }
+    let structural = structure::errors(schema, at);
+    let mut sound = structural.is_empty();
+    found.extend(structural);
+    if sound {
+        let before = found.len();
+        defaults::check(found, schema, at);
+        sound = found.len() == before;
     }
     let before = found.len();
-    below(found, schema, at);
-    // Rules are only compiled with the types of a valid schema.
-    if found.len() == before {
-        rule_check::check(found, schema, at);
+    extensions::check(found, schema, at);
+    // Rules are compiled with the types of a schema that is valid there and below.
+    if sound {
+        let invalid: Vec<Cause> = found.since(before).to_vec();
+        rule_check::check(found, schema, at, &invalid);
+    }
+    if found.len() == before && schema["$schema"].as_str().is_some_and(|text| !text.is_empty()) {
+        found.invalid(at, &"".into(), "OpenAPIV3Schema 'schema' is not supported");
     }
 }
 
-fn below(found: &mut ErrorList, schema: &Value, at: &str) {
-    own(found, schema, at);
-    for (name, property) in members(&schema["properties"]) {
-        let at = format!("{at}.properties[{name}]");
-        typed(
-            found,
-            property,
-            &at,
-            "must not be empty for specified object fields",
-        );
-        below(found, property, &at);
-    }
-    if schema["additionalProperties"].is_object() {
-        let (additional, at) = (
-            &schema["additionalProperties"],
-            format!("{at}.additionalProperties"),
-        );
-        typed(
-            found,
-            additional,
-            &at,
-            "must not be empty for specified object fields",
-        );
-        below(found, additional, &at);
-        if members(&schema["properties"]).next().is_some() {
-            found.forbidden(&at, "additionalProperties and properties are mutual exclusive");
-        }
-    }
-    if schema["items"].is_object() {
-        let (items, at) = (&schema["items"], format!("{at}.items"));
-        typed(found, items, &at, "must not be empty for specified array items");
-        below(found, items, &at);
-    } else if schema["type"] == "array" {
-        found.required(&format!("{at}.items"), "must be specified");
-    }
-}
+/// Fields of the root schema beside which a status may be validated on its own, in the order of the struct.
+const BESIDE_STATUS: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
+                             MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties \
+                             ExternalDocs Example XPreserveUnknownFields XValidations]";
 
-/// Adds the error of a schema without a type, unless it allows any value.
-fn typed(found: &mut ErrorList, schema: &Value, at: &str, why: &str) {
-    let is_free = [
-        "x-kubernetes-preserve-unknown-fields",
-        "x-kubernetes-int-or-string",
-    ]
-    .iter()
-    .any(|extension| schema[*extension] == true);
-    if schema["type"].as_str().unwrap_or_default().is_empty() && !is_free {
-        found.required(&format!("{at}.type"), why);
-    }
-}
-
-fn own(found: &mut ErrorList, schema: &Value, at: &str) {
+/// Adds the error of a root schema whose status cannot be validated on its own.
+fn beside_status(found: &mut ErrorList, schema: &Value, at: &str) {
     let kind = schema["type"].as_str().unwrap_or_default();
-    if !kind.is_empty() && !TYPES.contains(&kind) {
-        found.unsupported(&format!("{at}.type"), &schema["type"], &TYPES);
-    }
-    if schema["uniqueItems"] == true {
-        let why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        found.forbidden(&format!("{at}.uniqueItems"), why);
-    }
-    if schema["additionalProperties"] == false {
-        found.forbidden(
-            &format!("{at}.additionalProperties"),
-            "additionalProperties cannot be set to false",
-        );
-    }
-    for field in [
-        "$ref",
-        "patternProperties",
-        "definitions",
-        "dependencies",
-        "additionalItems",
-    ] {
-        if schema.get(field).is_some_and(|value| !value.is_null()) {
-            found.forbidden(&format!("{at}.{field}"), &format!("{field} is not supported"));
+    let order = shown::FIELDS.iter().map(|(field, _, _)| *field);
+    // The first field that is not allowed is reported.
+    for field in order.filter(|field| shown::is_set(schema, field)) {
+        let name = shown::name_of(field);
+        if field == "type" && kind != "object" {
+            let why = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
+            found.invalid(&format!("{at}.type"), &schema["type"], why);
+            return;
+        }
+        let allowed = BESIDE_STATUS.trim_matches(['[', ']']);
+        if !allowed.split(' ').any(|allowed| allowed == name) {
+            let why = format!(
+                "only {BESIDE_STATUS} fields are allowed at the root of the schema if the status subresource is enabled"
+            );
+            found.invalid(at, &shown::shown(schema), &why);
+            return;
         }
     }
-    if let Some(Err(error)) = schema["pattern"].as_str().map(patterns::check) {
-        found.invalid(
-            &format!("{at}.pattern"),
-            &schema["pattern"],
-            &format!("must be a valid regular expression, but isn't: error parsing regexp: {error}"),
-        );
-    }
-    rule::validate(found, schema, at);
-    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
-        let read = Schema::read(schema);
-        let mut filled = default.clone();
-        fill(&mut filled, &read);
-        let mut causes = validate::validate(&read, &filled, None, "", Version::OLDEST);
-        for cause in &mut causes {
-            cause.field = match cause.field.as_str() {
-                "<nil>" => format!("{at}.default"),
-                field => format!("{at}.default.{field}"),
-            };
-        }
-        found.extend(causes);
-    }
+}
+
+/// Returns the text of a field; empty if it has none.
+fn text<'s>(schema: &'s Value, field: &str) -> &'s str {
+    schema[field].as_str().unwrap_or_default()
 }

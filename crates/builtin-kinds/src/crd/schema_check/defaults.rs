@@ -1,0 +1,80 @@
+//! Whether the defaults of a structural schema are valid themselves.
+//!
+//! Source: apiextensions `apiserver/schema/defaulting/validation.go`.
+
+use apimachinery::Version;
+use serde_json::Value;
+
+use super::super::prune::{coerce_embedded, fill, prune_below};
+use super::super::structural::{Schema, members};
+use super::super::{rules, validate};
+use crate::error_list::ErrorList;
+
+/// Adds the errors of the defaults in a schema and below it. Below `additionalProperties` and combinations there are none.
+pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str) {
+    below(found, schema, at, (true, false));
+}
+
+/// `is_resource`: it has a kind and metadata; `in_metadata`: it is one of these.
+fn below(found: &mut ErrorList, schema: &Value, at: &str, (is_resource, in_metadata): (bool, bool)) {
+    if schema.get("default").is_some_and(|default| !default.is_null()) {
+        own(
+            found,
+            schema,
+            &format!("{at}.default"),
+            (is_resource, in_metadata),
+        );
+    }
+    let is_embedded = |schema: &Value| schema["x-kubernetes-embedded-resource"] == true;
+    if schema["items"].is_object() {
+        let items = &schema["items"];
+        let embedded = is_embedded(items);
+        below(
+            found,
+            items,
+            &format!("{at}.items"),
+            (embedded, in_metadata && !embedded),
+        );
+    }
+    for (name, property) in members(&schema["properties"]) {
+        let embedded = is_embedded(property);
+        let of_server = is_resource && matches!(name.as_str(), "metadata" | "apiVersion" | "kind");
+        below(
+            found,
+            property,
+            &format!("{at}.properties[{name}]"),
+            (embedded, (in_metadata || of_server) && !embedded),
+        );
+    }
+}
+
+fn own(found: &mut ErrorList, schema: &Value, at: &str, (is_resource, in_metadata): (bool, bool)) {
+    let (mut read, default) = (Schema::read(schema), &schema["default"]);
+    read.embedded = is_resource;
+    let mut pruned = default.clone();
+    if !in_metadata && !prune_below(&mut pruned, &read, read.embedded).is_empty() {
+        found.invalid(at, default, "must not have unknown fields");
+    }
+    if let Err(why) = coerce_embedded(&mut pruned, &read) {
+        let (field, why) = why.split_once(": ").unwrap_or(("", &why));
+        found.invalid_text(&format!("{at}.{field}"), why);
+        return;
+    }
+    // A required property that has a default is not missing.
+    let mut filled = default.clone();
+    fill(&mut filled, &read);
+    let mut causes = validate::validate(&read, &filled, None, "", Version::OLDEST);
+    if causes.is_empty() {
+        causes = rules::evaluate_all(&read, default, Some(default)).causes;
+    }
+    if causes.is_empty() {
+        causes = rules::evaluate_all(&read, default, None).causes;
+    }
+    for cause in &mut causes {
+        cause.field = match cause.field.as_str() {
+            "<nil>" => at.to_owned(),
+            field => format!("{at}.{field}"),
+        };
+    }
+    found.extend(causes);
+}
