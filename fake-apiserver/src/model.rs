@@ -11,7 +11,7 @@ use apimachinery::Version;
 use apimachinery::options::{Collection, Representation, WatchRequest};
 use apimachinery::status::Status;
 use builtin_kinds::crd;
-use scenario::{Manifest, ObjectName, ServerSettings};
+use scenario::{AdmissionPlugins, Manifest, ObjectName, ServerSettings};
 use trace::record::{Replica, WriteOp};
 
 use crate::api::WriteRequest;
@@ -114,6 +114,10 @@ pub struct Model {
     epoch: Duration,
     /// Whether a write needs an existing namespace.
     namespaces_enforced: bool,
+    plugins: AdmissionPlugins,
+    /// Revisions of objects that are stored without defaults which they have when they are read: the next write stores these,
+    /// whatever else it changes.
+    unsettled: BTreeSet<u64>,
     /// Served definitions, by name.
     installed: BTreeMap<String, Installed>,
     /// Definitions that changed and are not processed yet.
@@ -169,6 +173,8 @@ impl Model {
             dry_runs: 0,
             epoch: Duration::from_secs(settings.epoch_seconds),
             namespaces_enforced: false,
+            plugins: settings.admission,
+            unsettled: BTreeSet::new(),
             installed: BTreeMap::new(),
             pending_definitions: BTreeSet::new(),
             resource_ids: BTreeMap::new(),
@@ -469,6 +475,11 @@ impl Model {
         self.storage.current(self.resource_id(kind))
     }
 
+    /// Whether a write of the object stores defaults, even if it changes nothing.
+    fn is_unsettled(&self, object: &Stored) -> bool {
+        !self.unsettled.is_empty() && self.unsettled.contains(&object.revision)
+    }
+
     /// Returns the policies or webhooks of a resource in [`ADMISSION`], in key order; `None`: there are none.
     fn of_admission(&self, plural: &str) -> Option<&Objects> {
         let (_, id) = self
@@ -537,6 +548,9 @@ impl Model {
         };
         if let Some(op) = op {
             self.note(op, &stored);
+            if let Some(previous) = previous.as_ref().filter(|_| !self.unsettled.is_empty()) {
+                self.unsettled.remove(&previous.revision);
+            }
         }
         Written {
             op,

@@ -39,6 +39,9 @@ pub(crate) struct Webhook {
     /// `response` of a ConversionReview: each object with the requested apiVersion, and the result Success.
     #[serde(default)]
     converts: bool,
+    /// The same, and the field of `spec` that has the name of the version gets that of the requested one.
+    #[serde(default)]
+    renames: bool,
     /// Body, in place of `response`; `{uid}` is that of the request.
     #[serde(default)]
     body: Option<String>,
@@ -218,9 +221,12 @@ impl Webhook {
         let scripted = self.response.as_deref().map(serde_json::from_str::<Value>);
         let mut response = match scripted {
             Some(response) => response.unwrap_or_default(),
-            None if self.converts => {
+            None if self.converts || self.renames => {
                 let mut objects = request["objects"].clone();
                 for object in objects.as_array_mut().into_iter().flatten() {
+                    if self.renames {
+                        rename(object, &request["desiredAPIVersion"]);
+                    }
                     object["apiVersion"] = request["desiredAPIVersion"].clone();
                 }
                 json!({ "convertedObjects": objects, "result": { "status": "Success" } })
@@ -236,6 +242,20 @@ impl Webhook {
         }
         let (kind, version) = (&review["kind"], &review["apiVersion"]);
         json!({ "kind": kind, "apiVersion": version, "response": response }).to_string()
+    }
+}
+
+/// Renames the field of `spec` that is named after the version of an object.
+fn rename(object: &mut Value, to: &Value) {
+    let version = |api_version: &Value| {
+        let text = api_version.as_str().unwrap_or_default();
+        text.rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    let from = version(&object["apiVersion"]);
+    if let Some(spec) = object["spec"].as_object_mut()
+        && let Some(value) = spec.shift_remove(&from)
+    {
+        spec.insert(version(to), value);
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{Failure, output, random, state, webhooks};
 pub(super) const FLAGS: &str = include_str!("kube-apiserver.flags");
 
 /// Flags with an effect.
-const EFFECTS: [(&str, &str); 16] = [
+const EFFECTS: [(&str, &str); 17] = [
     (
         "anonymous-auth",
         "Accept requests without credentials as system:anonymous [default: true].",
@@ -45,6 +45,7 @@ const EFFECTS: [(&str, &str); 16] = [
         "client-ca-file",
         "Authority of client certificates: CN is the user, every O a group.",
     ),
+    ("disable-admission-plugins", "Admission plugins without effect."),
     (
         "emulated-version",
         "Kubernetes minor version to emulate [default: the newest].",
@@ -282,6 +283,7 @@ fn left(edge: &Edge) -> Left {
 fn settings(options: &Options) -> ServerSettings {
     ServerSettings {
         version: options.version,
+        admission: options.admission,
         watch_cache_capacity: WATCH_CACHE_CAPACITY,
         epoch_seconds: wall_clock().as_secs(),
         ..ServerSettings::default()

@@ -2,11 +2,12 @@
 //!
 //! It must not know how it is served.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use fake_apiserver::api::access::{AccessSettings, Authorization};
 use fake_apiserver::net::TlsOptions;
-use fake_apiserver::scenario::Version;
+use fake_apiserver::scenario::{AdmissionPlugin, AdmissionPlugins, Version};
 
 use super::certificates;
 use super::flags::Given;
@@ -19,6 +20,7 @@ pub(super) struct Options {
     pub(super) access: AccessSettings,
     pub(super) authorization: Authorization,
     pub(super) version: Version,
+    pub(super) admission: AdmissionPlugins,
     pub(super) logs_all: bool,
 }
 
@@ -37,6 +39,7 @@ pub(super) fn options(given: &Given, version: Option<&str>) -> Result<Options, S
             given.last("secure-port").unwrap_or_default()
         ));
     }
+    mistakes.extend(mistaken_plugins(given));
     match mistakes.as_slice() {
         [] => {}
         [one] => return Err(one.clone()),
@@ -69,6 +72,7 @@ pub(super) fn options(given: &Given, version: Option<&str>) -> Result<Options, S
             Authorization::Rbac
         },
         version: emulated(given, version)?,
+        admission: admission(given),
         logs_all: given.last("v").is_some_and(|level| level != "0"),
     })
 }
@@ -96,6 +100,83 @@ fn missing(given: &Given) -> Vec<String> {
         mistakes.push("--service-account-signing-key-file and --service-account-issuer are required flags");
     }
     mistakes.into_iter().map(str::to_owned).collect()
+}
+
+const ENABLED: &str = "enable-admission-plugins";
+const DISABLED: &str = "disable-admission-plugins";
+
+/// Admission plugins of kube-apiserver, in its order. Most have no effect here.
+const PLUGINS: [&str; 39] = [
+    "AlwaysAdmit",
+    "NamespaceAutoProvision",
+    "NamespaceLifecycle",
+    "NamespaceExists",
+    "LimitPodHardAntiAffinityTopology",
+    "LimitRanger",
+    "ServiceAccount",
+    "NodeRestriction",
+    "TaintNodesByCondition",
+    "AlwaysPullImages",
+    "ImagePolicyWebhook",
+    "PodSecurity",
+    "PodNodeSelector",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "PodTolerationRestriction",
+    "EventRateLimit",
+    "ExtendedResourceToleration",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "PodGroupProtection",
+    "OwnerReferencesPermissionEnforcement",
+    "PersistentVolumeClaimResize",
+    "RuntimeClass",
+    "CertificateApproval",
+    "CertificateSigning",
+    "ClusterTrustBundleAttest",
+    "CertificateSubjectRestriction",
+    "DefaultIngressClass",
+    "DenyServiceExternalIPs",
+    "PodTopologyLabels",
+    "NodeDeclaredFeatureValidator",
+    "PodResizeValidator",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+    "ResourceQuota",
+    "AlwaysDeny",
+];
+
+/// Returns the mistakes in the lists of admission plugins.
+fn mistaken_plugins(given: &Given) -> Vec<String> {
+    let [enabled, disabled] = [ENABLED, DISABLED].map(|flag| given.list(flag));
+    let unknown = |flag: &str, named: &[&str]| -> Vec<String> {
+        let unknown = named.iter().filter(|name| !PLUGINS.contains(name));
+        unknown
+            .map(|name| format!("{flag} plugin \"{name}\" is unknown"))
+            .collect()
+    };
+    let mut mistakes = unknown(ENABLED, &enabled);
+    mistakes.extend(unknown(DISABLED, &disabled));
+    let both: BTreeSet<&str> = { enabled.into_iter() }
+        .filter(|name| disabled.contains(name))
+        .collect();
+    if !both.is_empty() {
+        let both: Vec<&str> = both.into_iter().collect();
+        let both = both.join(" ");
+        mistakes.push(format!("[{both}] in {ENABLED} and {DISABLED} overlapped"));
+    }
+    mistakes
+}
+
+/// Returns the default admission plugins without the disabled ones.
+fn admission(given: &Given) -> AdmissionPlugins {
+    let disabled = given
+        .list(DISABLED)
+        .into_iter()
+        .filter_map(AdmissionPlugin::named);
+    disabled.fold(AdmissionPlugins::of_kube_apiserver(), AdmissionPlugins::without)
 }
 
 /// Returns the version of `--emulated-version` (`1.34` or `kube=1.34`), else of the environment, else the newest.
@@ -141,6 +222,27 @@ mod tests {
             "[--etcd-servers must be specified, service-account-issuer is a required flag, either \
              `--service-account-key-file` or `--service-account-signing-endpoint` must be set, \
              --service-account-signing-key-file and --service-account-issuer are required flags]"
+        );
+    }
+
+    #[test]
+    fn disabled_admission_plugins_have_no_effect() {
+        let given = read(&[
+            "--disable-admission-plugins=ServiceAccount,AlwaysDeny",
+            "--enable-admission-plugins=X",
+        ]);
+        let plugins = admission(&given);
+        assert!(!plugins.has(AdmissionPlugin::ServiceAccount));
+        assert!(plugins.has(AdmissionPlugin::TaintNodesByCondition));
+        let mistakes = mistaken_plugins(&given);
+        assert_eq!(mistakes, ["enable-admission-plugins plugin \"X\" is unknown"]);
+        let both = read(&[
+            "--disable-admission-plugins=Priority",
+            "--enable-admission-plugins=Priority",
+        ]);
+        assert_eq!(
+            mistaken_plugins(&both),
+            ["[Priority] in enable-admission-plugins and disable-admission-plugins overlapped"]
         );
     }
 

@@ -128,6 +128,9 @@ pub enum Generation {
     Spec,
     /// Those, and changes of the annotations.
     SpecAndAnnotations,
+    /// As `Spec`, and each write with an empty list or map, which differs from the absent one that is stored
+    /// (`reflect.DeepEqual` in the strategy).
+    SpecAsSent,
 }
 
 /// What a deletion waits for, besides finalizers.

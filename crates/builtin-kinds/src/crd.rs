@@ -98,6 +98,19 @@ impl Definition {
         prune::fill_applied(object, &self.structural);
     }
 
+    /// Sets defaults, and removes nothing but the nulls that have one.
+    pub fn fill(&self, object: &mut Value) {
+        prune::fill_applied(object, &self.structural);
+    }
+
+    /// Sets the default of an absent status.
+    pub fn fill_status(&self, object: &mut Value) {
+        let status = self.structural.properties.get("status");
+        if status.is_some_and(|status| status.default.is_some()) && object["status"].is_null() {
+            prune::fill(object, &self.structural);
+        }
+    }
+
     /// Prunes unknown fields, returns their paths, and sets defaults.
     pub fn receive(&self, object: &mut Value) -> Vec<String> {
         prune::settle_numbers(object);

@@ -16,6 +16,7 @@ pub use self::action::{
     Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SentObject, ShapeAction,
     StatusSpec, StoreAction, StreamAction, Where,
 };
+pub use self::admission::{AdmissionPlugin, AdmissionPlugins};
 pub use self::awaited::Awaited;
 pub use self::client::{BackoffSettings, ClientSettings, Contract};
 pub use self::client_view::{ClientView, TargetLoop, form};
@@ -29,6 +30,7 @@ pub use self::warnings::{Warning, warnings};
 pub use self::words::{duration, nearest};
 
 mod action;
+mod admission;
 mod awaited;
 pub mod catalogue;
 mod check;
@@ -201,6 +203,8 @@ pub struct ServerSettings {
     pub max_concurrent_streams: u32,
     /// Number of apiservers on the store, 1 or 2, to which connections are assigned in turn. Default 1.
     pub replicas: u32,
+    /// Admission plugins. Default: those of kube-apiserver whose effects last without controllers.
+    pub admission: AdmissionPlugins,
 }
 
 /// Transport used with a client.
@@ -239,6 +243,7 @@ impl Default for ServerSettings {
             transport: Transport::default(),
             max_concurrent_streams: 100,
             replicas: 1,
+            admission: AdmissionPlugins::default(),
         }
     }
 }

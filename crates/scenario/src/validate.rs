@@ -336,6 +336,7 @@ impl Validator<'_> {
                 .positive_ms(server.bookmark_interval.as_ref())
                 .unwrap_or(default.bookmark_interval_ms),
             progress_notify: default.progress_notify,
+            admission: default.admission,
             streaming_lists: server.streaming_lists.as_ref().map(|streams| streams.value),
             rejected_streams_count: default.rejected_streams_count,
             transport: self.transport,

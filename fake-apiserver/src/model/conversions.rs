@@ -11,7 +11,7 @@ use apimachinery::object::Stored;
 use apimachinery::status::Status;
 use builtin_kinds::convert;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::crd::conversion::{Conversion, TIMEOUT};
+use builtin_kinds::crd::conversion::{Conversion, TIMEOUT, in_store};
 use builtin_kinds::webhook::Outcome;
 use bytes::Bytes;
 
@@ -193,7 +193,8 @@ impl Model {
             let conversion = Conversion::between(&first.object.kind, &first.to)?;
             inner.calls += 1;
             let uid = write::uid(inner.calls, &conversion.name);
-            let objects: Vec<_> = wanted.iter().map(|(_, wanted)| wanted.object.json()).collect();
+            let objects = wanted.iter().map(|(_, wanted)| in_store(wanted.object.json()));
+            let objects: Vec<_> = objects.collect();
             let review = conversion.review(&objects, &first.to, &uid);
             let call = HookCall {
                 webhook: conversion.name.clone(),

@@ -12,7 +12,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::kind::{ApiResource, KindRef};
+use apimachinery::kind::{ApiResource, Generation, KindRef};
 use apimachinery::object::{Stored, metadata_text as text};
 use apimachinery::options::{Collection, Representation};
 use apimachinery::status::{Cause, Status};
@@ -22,6 +22,7 @@ use apimachinery::{go_text, object};
 use builtin_kinds::ownership::Ownership;
 use builtin_kinds::{catalog, convert, defaults, ownership, patch, scale as scales, size, types};
 use bytes::Bytes;
+use scenario::AdmissionPlugin;
 use serde_json::{Value, json};
 
 use super::hooks::Replies;
@@ -46,6 +47,7 @@ mod quotas;
 mod scale;
 mod update;
 mod usage;
+mod versions;
 mod webhooks;
 
 /// A successful write of a client.
@@ -98,6 +100,12 @@ struct Writer<'a> {
     converts: bool,
     /// Whether it creates an object, but was authorized for another verb.
     upserts: bool,
+    /// Subresource through which it creates an object.
+    created_through: Option<Subresource>,
+    /// Whether the object is stored without defaults that it has when it is read.
+    settles_later: bool,
+    /// Whether the received object has empty lists or maps, and its kind counts them.
+    has_empty: bool,
     /// Options of the request except `dryRun`.
     options: ShownOptions,
 }
@@ -144,6 +152,9 @@ pub(super) fn write(
         admitted: false,
         converts: false,
         upserts: false,
+        created_through: None,
+        settles_later: false,
+        has_empty: false,
         collection: request.collection,
         requester,
         dry_run: request.dry_run,
@@ -245,7 +256,8 @@ impl Writer<'_> {
                 if !errors.is_empty() && subresource != Some(Subresource::Scale) {
                     return Err(self.invalid(&object, &name, &errors));
                 }
-                self.update(&current, subresource, self.received(object))
+                let object = self.received(object);
+                self.update(&current, subresource, object)
             }
             WriteAction::Apply {
                 name,
@@ -304,7 +316,12 @@ impl Writer<'_> {
     }
 
     /// Converts the received object to the stored version.
-    fn received(&self, object: Value) -> Value {
+    fn received(&mut self, object: Value) -> Value {
+        if self.kind.generation == Generation::SpecAsSent {
+            let stored = self.conformed(object.clone());
+            self.has_empty = stored != object;
+            return stored;
+        }
         if self.requested_kind() == self.stored_kind() {
             object
         } else {
@@ -377,7 +394,8 @@ impl Writer<'_> {
             return Ok(None);
         };
         let found = self.model.objects(kind).get(namespace).cloned();
-        if found.is_none() && self.model.namespaces_enforced {
+        let enforced = self.model.namespaces_enforced && self.has(AdmissionPlugin::NamespaceLifecycle);
+        if found.is_none() && enforced {
             return Err(Status::not_found(kind, namespace));
         }
         Ok(found)
@@ -391,7 +409,9 @@ impl Writer<'_> {
     /// Does the same for a resource of another kind.
     fn takes(&self, kind: &ApiResource, name: &str) -> Result<(), Status> {
         match self.needs_namespace()? {
-            Some(namespace) if namespace.is_terminating() => {
+            Some(namespace)
+                if namespace.is_terminating() && self.has(AdmissionPlugin::NamespaceLifecycle) =>
+            {
                 Err(Status::namespace_terminating(kind, name, namespace.name()))
             }
             Some(_) | None => Ok(()),

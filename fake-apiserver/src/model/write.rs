@@ -105,7 +105,7 @@ pub(super) fn replace(
     let annotations = |object: &Value| object["metadata"]["annotations"] != old["metadata"]["annotations"];
     let is_counted = match kind.generation {
         Generation::None | Generation::One => false,
-        Generation::Spec => spec(kind, old) != spec(kind, &object),
+        Generation::Spec | Generation::SpecAsSent => spec(kind, old) != spec(kind, &object),
         Generation::SpecAndAnnotations => annotations(&object) || spec(kind, old) != spec(kind, &object),
     };
     if is_counted {
@@ -175,6 +175,19 @@ fn spec(kind: &ApiResource, object: &Value) -> Map<String, Value> {
         .filter(|(key, _)| counts(key))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
+}
+
+/// Returns the outcome of a write that differs from `current` although it may be stored alike.
+pub(super) fn counted(current: &Stored, outcome: Outcome) -> Outcome {
+    let mut object = match outcome {
+        Outcome::Same(stored) => stored.json(),
+        Outcome::Put(object) => object,
+        Outcome::Gone | Outcome::Released(_) => return outcome,
+    };
+    if object["metadata"]["generation"] == current.json()["metadata"]["generation"] {
+        bump_generation(&mut object);
+    }
+    Outcome::Put(object)
 }
 
 /// Increments the generation, if the object has one.

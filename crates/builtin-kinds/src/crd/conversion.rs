@@ -53,13 +53,6 @@ impl Conversion {
 
     /// Returns the `ConversionReview` of objects.
     pub fn review(&self, objects: &[Value], to: &ApiResource, uid: &str) -> Value {
-        // It is not stored with an object.
-        let mut objects = objects.to_vec();
-        for object in &mut objects {
-            if let Some(metadata) = object["metadata"].as_object_mut() {
-                metadata.shift_remove("resourceVersion");
-            }
-        }
         json!({
             "kind": "ConversionReview",
             "apiVersion": format!("apiextensions.k8s.io/{}", self.version.unwrap_or("v1")),
@@ -137,6 +130,14 @@ impl Conversion {
         let objects = response["convertedObjects"].as_array();
         Ok(objects.map(Vec::as_slice).unwrap_or_default())
     }
+}
+
+/// Returns an object as it is in the store, where it has no resourceVersion.
+pub fn in_store(mut object: Value) -> Value {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.shift_remove("resourceVersion");
+    }
+    object
 }
 
 /// Error in a converted object.

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use apimachinery::go_text;
-use apimachinery::kind::ApiResource;
+use apimachinery::kind::{ApiResource, Generation};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -39,7 +39,11 @@ pub struct Reading {
 /// The text is not JSON.
 pub fn read_text(kind: &ApiResource, text: &[u8]) -> Result<Reading, serde_json::Error> {
     let mut text = serde_json::Deserializer::from_slice(text);
-    let mut read = Reader::new(Messages::Json).read(of(kind), &mut text)?;
+    let reader = Reader {
+        keeps_empty: keeps_empty(kind),
+        ..Reader::new(Messages::Json)
+    };
+    let mut read = reader.read(of(kind), &mut text)?;
     text.end()?;
     drop_later_fields(kind, &mut read.object);
     Ok(read)
@@ -47,7 +51,19 @@ pub fn read_text(kind: &ApiResource, text: &[u8]) -> Result<Reading, serde_json:
 
 /// Decodes a tree as an object of this kind.
 pub fn read_tree(kind: &ApiResource, object: &Value) -> Reading {
-    let reader = Reader::new(Messages::Json);
+    let reader = Reader {
+        keeps_empty: keeps_empty(kind),
+        ..Reader::new(Messages::Json)
+    };
+    read_tree_with(reader, kind, object)
+}
+
+/// Whether a write of this kind has an effect because a list or map in it is empty and not absent.
+fn keeps_empty(kind: &ApiResource) -> bool {
+    kind.generation == Generation::SpecAsSent
+}
+
+fn read_tree_with(reader: Reader, kind: &ApiResource, object: &Value) -> Reading {
     let mut read = reader.read(of(kind), object).expect(TREES_ARE_VALID);
     drop_later_fields(kind, &mut read.object);
     read
@@ -76,7 +92,8 @@ pub fn conform(kind: &ApiResource, object: &Value) -> Result<Option<Value>, Stri
     if of(kind).is_none() {
         return Ok(None);
     }
-    let Reading { object, misfit, .. } = read_tree(kind, object);
+    let reader = Reader::new(Messages::Json);
+    let Reading { object, misfit, .. } = read_tree_with(reader, kind, object);
     misfit.map_or(Ok(Some(object)), Err)
 }
 
@@ -109,6 +126,8 @@ const TREES_ARE_VALID: &str = "a tree of values is as JSON has it, and the reade
 /// State of the decoder.
 struct Reader {
     messages: Messages,
+    /// Whether empty lists and maps stay, except in metadata.
+    keeps_empty: bool,
     problems: Problems,
     misfit: Option<String>,
 }
@@ -126,6 +145,7 @@ impl Reader {
     fn new(messages: Messages) -> Self {
         Self {
             messages,
+            keeps_empty: false,
             problems: Problems::default(),
             misfit: None,
         }
@@ -150,16 +170,20 @@ impl Reader {
         })
     }
 
-    /// Returns the fields of a struct in order; `values` are the decoded ones with their indices.
-    fn encoded(&self, known: &Struct, mut values: Vec<(usize, Value)>) -> Value {
+    /// Returns the fields of a struct in order; `values` are the decoded ones with their indices. `of_object`: it is the metadata
+    /// of the object itself.
+    fn encoded(&self, known: &Struct, mut values: Vec<(usize, Value)>, of_object: bool) -> Value {
         values.sort_unstable_by_key(|(index, _)| *index);
         let always = known.fields.iter().filter(|field| !field.omit_empty);
         let mut out = Map::with_capacity(values.len() + always.count());
         let mut values = values.into_iter().peekable();
+        let keeps_empty = self.keeps_empty && known.name != OBJECT_META;
         for (index, field) in known.fields.iter().enumerate() {
             let read = values.next_if(|(other, _)| *other == index);
             let value = read.map_or_else(|| self.zero(&field.holds), |(_, value)| value);
-            if !self.is_left_out(field, &value) {
+            // An empty list of managers is a request to forget them (apimachinery `internal/fieldmanager.go`).
+            let stays = keeps_empty || of_object && field.name == "managedFields";
+            if !is_left_out(field, &value) || stays && is_empty(&value) {
                 out.insert(field.name.to_owned(), value);
             }
         }
@@ -183,29 +207,38 @@ impl Reader {
             | Shape::Map(_) => Value::Null,
             Shape::Struct(index) => {
                 let known = &types().structs[*index];
-                self.encoded(known, Vec::new())
+                self.encoded(known, Vec::new(), false)
             }
         }
     }
+}
 
-    fn is_left_out(&self, field: &Field, value: &Value) -> bool {
-        let empty = match (&field.holds.shape, value) {
-            (Shape::Pointer(_) | Shape::List(_) | Shape::Map(_) | Shape::Bytes | Shape::Any, Value::Null) => {
-                true
-            }
-            // An empty list of managers is a request to forget them (apimachinery `internal/fieldmanager.go`).
-            (Shape::List(_), Value::Array(items)) => items.is_empty() && field.name != "managedFields",
-            (Shape::Map(_), Value::Object(entries)) => entries.is_empty(),
-            (Shape::Text | Shape::Bytes, Value::String(text)) => text.is_empty(),
-            (Shape::Bool, value) => *value == false,
-            (Shape::Int32 | Shape::Int64, value) => *value == 0,
-            (Shape::Float, value) => value.as_f64() == Some(0.0),
-            (_, _) => false,
-        };
-        let zero = field.omit_zero && value.is_null();
-        field.omit_empty && empty || zero
+fn is_left_out(field: &Field, value: &Value) -> bool {
+    let empty = match (&field.holds.shape, value) {
+        (Shape::Pointer(_) | Shape::List(_) | Shape::Map(_) | Shape::Bytes | Shape::Any, Value::Null) => true,
+        (Shape::List(_), Value::Array(items)) => items.is_empty(),
+        (Shape::Map(_), Value::Object(entries)) => entries.is_empty(),
+        (Shape::Text | Shape::Bytes, Value::String(text)) => text.is_empty(),
+        (Shape::Bool, value) => *value == false,
+        (Shape::Int32 | Shape::Int64, value) => *value == 0,
+        (Shape::Float, value) => value.as_f64() == Some(0.0),
+        (_, _) => false,
+    };
+    let zero = field.omit_zero && value.is_null();
+    field.omit_empty && empty || zero
+}
+
+/// Whether it is a list or a map without content.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
+
+/// Struct of the metadata of objects.
+const OBJECT_META: &str = "meta/v1.ObjectMeta";
 
 /// Position of the decoder.
 struct Cursor<'a> {
@@ -375,7 +408,8 @@ impl Cursor<'_> {
                 }
             }
         }
-        Ok(reader.encoded(known, values))
+        let of_object = matches!(path, Path::Field(Path::Top, "metadata"));
+        Ok(reader.encoded(known, values, of_object))
     }
 
     fn entries<'de, A: MapAccess<'de>>(

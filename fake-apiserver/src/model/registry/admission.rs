@@ -14,6 +14,7 @@ use apimachinery::status::Status;
 use apimachinery::time::timestamp;
 use builtin_kinds::error_list::ErrorList;
 use builtin_kinds::{quality, types};
+use scenario::AdmissionPlugin;
 use serde_json::{Value, json};
 
 use super::{Writer, remove};
@@ -32,8 +33,18 @@ impl Writer<'_> {
     pub(super) fn admit_new(&self, object: &mut Value, name: &str, uid: &str) -> Result<bool, Status> {
         match types::of(&self.kind).map(|known| known.name) {
             Some("core/v1.Pod") => self.admit_pod(object, name)?,
+            // Only the store of the whole object allocates.
+            Some("core/v1.Service") if self.created_through.is_some() => {}
             Some("core/v1.Service") => self.allocate(object, &Value::Null, uid, name)?,
-            Some("core/v1.PersistentVolumeClaim") => self.complete_claim(object),
+            Some("core/v1.PersistentVolumeClaim") => {
+                self.complete_claim(object);
+                self.protect(object, "kubernetes.io/pvc-protection");
+            }
+            Some("core/v1.PersistentVolume") => self.protect(object, "kubernetes.io/pv-protection"),
+            Some("storage/v1.VolumeAttributesClass") => {
+                self.protect(object, "kubernetes.io/vac-protection");
+            }
+            Some("core/v1.Node") if self.has(AdmissionPlugin::TaintNodesByCondition) => taint(object),
             Some("networking/v1.Ingress") => self.complete_ingress(object),
             Some("batch/v1.Job") => label_job(object, name, uid),
             Some("apps/v1.DaemonSet") => {
@@ -67,7 +78,9 @@ impl Writer<'_> {
                         object["spec"][field] = value.clone();
                     }
                 }
-                tolerate_for_a_while(&mut object["spec"]);
+                if self.has(AdmissionPlugin::DefaultTolerationSeconds) {
+                    tolerate_for_a_while(&mut object["spec"]);
+                }
                 shorten_grace(&mut object["spec"]);
             }
             Some(_) | None => {}
@@ -75,19 +88,43 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Whether the server has this admission plugin.
+    pub(super) fn has(&self, plugin: AdmissionPlugin) -> bool {
+        self.model.plugins.has(plugin)
+    }
+
+    /// Adds a finalizer of StorageObjectInUseProtection.
+    fn protect(&self, object: &mut Value, finalizer: &str) {
+        if !self.has(AdmissionPlugin::StorageObjectInUseProtection) {
+            return;
+        }
+        let finalizers = &mut object["metadata"]["finalizers"];
+        match finalizers.as_array_mut() {
+            Some(finalizers) if finalizers.iter().any(|name| name == finalizer) => {}
+            Some(finalizers) => finalizers.push(finalizer.into()),
+            None => *finalizers = json!([finalizer]),
+        }
+    }
+
     fn admit_pod(&self, pod: &mut Value, name: &str) -> Result<(), Status> {
-        let account = match text(pod, "/spec/serviceAccountName").as_str() {
-            "" => "default".to_owned(),
-            account => account.to_owned(),
-        };
         self.complete_by_limits(pod);
-        self.knows_account(&account, name)?;
-        self.prioritize(pod, name)?;
+        if self.has(AdmissionPlugin::ServiceAccount) {
+            let account = match text(pod, "/spec/serviceAccountName").as_str() {
+                "" => "default".to_owned(),
+                account => account.to_owned(),
+            };
+            self.knows_account(&account, name)?;
+            pod["spec"]["serviceAccountName"] = account.as_str().into();
+            pod["spec"]["serviceAccount"] = account.into();
+        }
+        if self.has(AdmissionPlugin::Priority) {
+            self.prioritize(pod, name)?;
+        }
         pod["status"]["qosClass"] = quality::of(pod).into();
         let spec = &mut pod["spec"];
-        spec["serviceAccountName"] = account.as_str().into();
-        spec["serviceAccount"] = account.into();
-        tolerate_for_a_while(spec);
+        if self.has(AdmissionPlugin::DefaultTolerationSeconds) {
+            tolerate_for_a_while(spec);
+        }
         shorten_grace(spec);
         if spec["schedulingGates"]
             .as_array()
@@ -101,7 +138,10 @@ impl Writer<'_> {
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
             }]);
         }
-        self.fit_to_runtime(pod, name)
+        match self.has(AdmissionPlugin::RuntimeClass) {
+            true => self.fit_to_runtime(pod, name),
+            false => Ok(()),
+        }
     }
 
     /// Only the default account is taken to be there, as where a controller makes it.
@@ -357,6 +397,18 @@ fn shorten_grace(spec: &mut Value) {
     let grace = spec["terminationGracePeriodSeconds"].as_i64();
     if grace.is_some_and(|seconds| seconds < 0) {
         spec["terminationGracePeriodSeconds"] = 1.into();
+    }
+}
+
+/// A new node takes no pods until a controller finds it ready.
+fn taint(node: &mut Value) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let taints = &mut node["spec"]["taints"];
+    let is_same = |known: &Value| known["key"] == taint["key"] && known["effect"] == taint["effect"];
+    match taints.as_array_mut() {
+        Some(taints) if taints.iter().any(is_same) => {}
+        Some(taints) => taints.push(taint),
+        None => *taints = json!([taint]),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use apimachinery::object::Stored;
 use apimachinery::status::Status;
+use scenario::AdmissionPlugin;
 use serde_json::{Value, json};
 
 use super::Writer;
@@ -176,7 +177,8 @@ impl Writer<'_> {
         let named = claim["metadata"]["annotations"]
             .get("volume.beta.kubernetes.io/storage-class")
             .is_some();
-        if claim["spec"]["storageClassName"].is_null() && !named {
+        let defaults = self.has(AdmissionPlugin::DefaultStorageClass);
+        if claim["spec"]["storageClassName"].is_null() && !named && defaults {
             let marks = [
                 "storageclass.kubernetes.io/is-default-class",
                 "storageclass.beta.kubernetes.io/is-default-class",
@@ -211,7 +213,8 @@ impl Writer<'_> {
         let named = ingress["metadata"]["annotations"]
             .get("kubernetes.io/ingress.class")
             .is_some();
-        if ingress["spec"]["ingressClassName"].is_null() && !named {
+        let defaults = self.has(AdmissionPlugin::DefaultIngressClass);
+        if ingress["spec"]["ingressClassName"].is_null() && !named && defaults {
             let marks = ["ingressclass.kubernetes.io/is-default-class"];
             if let Some(class) = self.default_class("networking.k8s.io", "ingressclasses", &marks) {
                 ingress["spec"]["ingressClassName"] = class.into();

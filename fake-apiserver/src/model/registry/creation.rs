@@ -2,8 +2,9 @@
 //!
 //! Source: apiserver `registry/rest/create.go` and `registry/generic/registry/store.go`.
 
-use apimachinery::kind::Deletion;
+use apimachinery::kind::{ApiResource, Deletion};
 use apimachinery::status::Status;
+use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
 use builtin_kinds::rbac::Attributes;
 use builtin_kinds::{admission_policy, crd, naming, ownership, unevaluated, validation};
@@ -114,6 +115,7 @@ impl Writer<'_> {
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
         }
         let admitted = self.admit_new(&mut object, name, &uid)?;
+        self.settles_later = settles_later(&kind, &object);
         let decided = admitted || kind.first_status.is_some() || kind.deletion == Deletion::WhenEmpty;
         if decided || !complete || kind.defines {
             object = self.completed(object);
@@ -146,7 +148,7 @@ impl Writer<'_> {
             verb: "create".to_owned(),
             group: kind.group.to_string(),
             resource: kind.plural.to_string(),
-            subresource: String::new(),
+            subresource: self.created_through.map_or("", Subresource::name).to_owned(),
             name: name.to_owned(),
             namespace: namespace.unwrap_or_default().to_owned(),
         };
@@ -160,6 +162,9 @@ impl Writer<'_> {
             if self.upserts {
                 // An applied object is read back as any other.
                 definition.receive(&mut object);
+            } else if kind.first_status.is_some() {
+                // So is the status, which was removed with its defaults.
+                definition.fill_status(&mut object);
             }
             definition.store(&mut object);
         }
@@ -175,7 +180,12 @@ impl Writer<'_> {
             }
         }
         self.check_size(&outcome)?;
-        Ok((201, self.commit(key, None, outcome)?))
+        let settles_later = self.settles_later && !self.dry_run;
+        let shown = self.commit(key, None, outcome)?;
+        if settles_later && let Some(written) = self.written.last() {
+            self.model.unsettled.insert(written.revision);
+        }
+        Ok((201, shown))
     }
 
     /// Checks that a new object is valid and has no resourceVersion.
@@ -196,5 +206,18 @@ impl Writer<'_> {
             }
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+}
+
+/// Whether the strategy of the kind leaves out of a new object what is then defaulted whenever it is read: the phase of a claim,
+/// and the labels of a job, which are those of its template.
+fn settles_later(kind: &ApiResource, object: &Value) -> bool {
+    match (&*kind.group, &*kind.plural) {
+        ("", "persistentvolumeclaims") => true,
+        ("batch", "jobs") => {
+            object["metadata"]["labels"].is_null()
+                && object["spec"]["template"]["metadata"]["labels"].is_object()
+        }
+        (_, _) => false,
     }
 }

@@ -10,6 +10,7 @@ use apimachinery::status::Status;
 use apimachinery::write::Subresource;
 use builtin_kinds::fields::list;
 use builtin_kinds::types;
+use scenario::AdmissionPlugin;
 use serde_json::{Map, Value};
 
 use super::Writer;
@@ -26,6 +27,9 @@ pub(super) type Amounts = BTreeMap<String, String>;
 impl Writer<'_> {
     /// Sets default requests and limits of the containers of a pod.
     pub(super) fn complete_by_limits(&self, pod: &mut Value) {
+        if !self.has(AdmissionPlugin::LimitRanger) {
+            return;
+        }
         for limits in self.limit_ranges() {
             complete(pod, &limits);
         }
@@ -47,6 +51,9 @@ impl Writer<'_> {
             ("", "persistentvolumeclaims", None) => claim_errors,
             (_, _, _) => return Ok(()),
         };
+        if !self.has(AdmissionPlugin::LimitRanger) {
+            return Ok(());
+        }
         for limits in self.limit_ranges() {
             let mut errors = Vec::new();
             for limit in list(&limits, "limits") {

@@ -2,13 +2,12 @@
 //!
 //! It must not know how managers are computed: that is `ownership`.
 
-use apimachinery::kind::{ApiResource, KindRef};
-use apimachinery::object::{Stored, canonical};
+use apimachinery::kind::{ApiResource, Generation, KindRef};
+use apimachinery::object::canonical;
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::crd::conversion::Conversion;
 use builtin_kinds::ownership::{Ownership, Versions};
 use builtin_kinds::{convert, ownership, types};
 use serde_json::Value;
@@ -36,18 +35,7 @@ impl Versions for OfWrite<'_, '_> {
                 "no conversion of a version that is not served",
             ));
         };
-        if let Some(conversion) = Conversion::between(&from, &to) {
-            // The definition is that of a kind which the call may not borrow.
-            let to = to.clone();
-            return self.0.by_webhook(conversion, object, (&from, &to));
-        }
-        if to.custom {
-            let mut object = object.clone();
-            object["apiVersion"] = to.api_version().into();
-            return Ok(object);
-        }
-        let stored = Stored::as_is(&from, String::new(), 0, convert::received(&from, object.clone()));
-        Ok(convert::converted(&stored, &to).json())
+        self.0.in_version(object.clone(), (&from, &to))
     }
 }
 
@@ -94,7 +82,7 @@ impl Writer<'_> {
     /// As [`Writer::note`].
     pub(super) fn note_new(&mut self, object: &mut Value, sent: Option<&Value>) -> Result<(), Status> {
         let nothing = self.nothing();
-        self.note(None, &nothing, object, sent)
+        self.note(self.created_through, &nothing, object, sent)
     }
 
     /// Returns `live`, an object in the stored version, with the applied configuration.
@@ -126,6 +114,9 @@ impl Writer<'_> {
             definition.fill_applied(&mut object);
         }
         let conformed = types::conform(&stored, &object).map_err(Status::unexplained)?;
+        if stored.generation == Generation::SpecAsSent {
+            self.has_empty = conformed.as_ref() != Some(&types::read_tree(&stored, &object).object);
+        }
         Ok(conformed.unwrap_or(object))
     }
 

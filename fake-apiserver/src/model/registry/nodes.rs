@@ -5,6 +5,7 @@
 use apimachinery::Version;
 use apimachinery::status::{Cause, Status};
 use builtin_kinds::types;
+use scenario::AdmissionPlugin;
 use serde_json::Value;
 
 use super::Writer;
@@ -20,6 +21,9 @@ impl Writer<'_> {
     ///
     /// 403.
     pub(super) fn fits_node(&self, pod: &Value, old: &Value, name: &str) -> Result<(), Status> {
+        if !self.has(AdmissionPlugin::PodResizeValidator) {
+            return Ok(());
+        }
         let wanted = pod["spec"]["nodeName"].as_str().unwrap_or_default();
         if self.model.version < Version::V1_36 || wanted.is_empty() || pod["spec"] == old["spec"] {
             return Ok(());

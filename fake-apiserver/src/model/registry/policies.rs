@@ -12,6 +12,7 @@ use apimachinery::write::Subresource;
 use builtin_kinds::admission_policy::mutating::{Denial, Mutations};
 use builtin_kinds::admission_policy::{ParamQuery, Policies, Request};
 use builtin_kinds::scale::label_selector;
+use scenario::AdmissionPlugin;
 use serde_json::Value;
 
 use super::Writer;
@@ -54,7 +55,8 @@ impl<K: Ord> Reinvocation<K> {
 impl Model {
     /// Returns the current validating policies; `None`: there are none.
     fn admission_policies(&self) -> Option<Arc<Policies>> {
-        let policies = self.of_admission("validatingadmissionpolicies")?;
+        let has = self.plugins.has(AdmissionPlugin::ValidatingAdmissionPolicy);
+        let policies = self.of_admission("validatingadmissionpolicies").filter(|_| has)?;
         let bindings = self.of_admission("validatingadmissionpolicybindings")?;
         Some(self.admission.of(&[policies, bindings], || {
             Policies::new(&json_of(policies), &json_of(bindings))
@@ -63,7 +65,8 @@ impl Model {
 
     /// Returns the current mutating policies; `None`: there are none.
     pub(super) fn mutations(&self) -> Option<Arc<Mutations>> {
-        let policies = self.of_admission("mutatingadmissionpolicies")?;
+        let has = self.plugins.has(AdmissionPlugin::MutatingAdmissionPolicy);
+        let policies = self.of_admission("mutatingadmissionpolicies").filter(|_| has)?;
         let bindings = self.of_admission("mutatingadmissionpolicybindings")?;
         Some(self.mutations.of(&[policies, bindings], || {
             Mutations::new(&json_of(policies), &json_of(bindings))
@@ -100,7 +103,7 @@ impl Writer<'_> {
     /// # Errors
     /// 403: a policy fails, and that is a refusal; as for webhooks, where an object cannot be read back.
     pub(super) fn mutate_by_policies(
-        &self,
+        &mut self,
         attributes: Attributes<'_>,
         round: u8,
         again: &mut Reinvocation<String>,
@@ -108,7 +111,7 @@ impl Writer<'_> {
         let Some(mutations) = self.model.mutations().filter(|_| self.requester.is_some()) else {
             return Ok(None);
         };
-        let params = |query: &ParamQuery<'_>| self.model.params(query, self.collection.namespace.as_deref());
+        let namespace = self.collection.namespace.clone();
         let mut object = attributes.object.cloned();
         let (mut denials, mut evaluated) = (Vec::new(), false);
         for policy in mutations.of(&self.kind) {
@@ -119,6 +122,7 @@ impl Writer<'_> {
             else {
                 continue;
             };
+            let params = |query: &ParamQuery<'_>| self.model.params(query, namespace.as_deref());
             let (invocations, unconfigured) = policy.invocations(&versioned.request(attributes), &params);
             denials.extend(unconfigured);
             for invocation in &invocations {

@@ -15,6 +15,7 @@ use apimachinery::object::Stored;
 use apimachinery::status::Status;
 use apimachinery::write::Subresource;
 use builtin_kinds::types;
+use scenario::AdmissionPlugin;
 use serde_json::Value;
 
 use super::Writer;
@@ -35,7 +36,7 @@ impl Writer<'_> {
         name: &str,
         part: Option<Subresource>,
     ) -> Result<(), Status> {
-        if self.collection.namespace.is_none() {
+        if self.collection.namespace.is_none() || !self.has(AdmissionPlugin::ResourceQuota) {
             return Ok(());
         }
         let quotas = self.in_namespace("", "resourcequotas");

@@ -46,12 +46,14 @@ impl Writer<'_> {
                 self.check_uid(name, &current.uid, &object)?;
                 self.update(&current, subresource, object)
             }
-            None if self.kind.update_creates && subresource.is_none() => {
+            // The store of the status has the strategy of the kind.
+            None if self.kind.update_creates && matches!(subresource, None | Some(Subresource::Status)) => {
                 self.check_uid(name, "", &object)?;
                 self.takes_content(name)?;
                 // The version is read like that of an update, and is then of no importance.
                 requested_version(&object)?;
                 self.upserts = true;
+                self.created_through = subresource;
                 self.create_as(name, object)
             }
             None => Err(Status::not_found(&self.kind, name)),
@@ -263,8 +265,11 @@ impl Writer<'_> {
             // Annotations that are written through it are not counted.
             object["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
         }
+        if self.has_empty {
+            outcome = write::counted(current, outcome);
+        }
         if let write::Outcome::Same(_) = outcome
-            && self.loses_fields(current)
+            && (self.loses_fields(current) || self.model.is_unsettled(current))
         {
             outcome = write::Outcome::Put(current.json());
         }

@@ -6,16 +6,16 @@
 use std::sync::Arc;
 
 use apimachinery::kind::{Generation, KindRef};
-use apimachinery::object::{Stored, canonical};
+use apimachinery::object::Stored;
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
 use apimachinery::write::Subresource;
 use builtin_kinds::admission_policy::Request;
 use builtin_kinds::admission_webhook::{Hook, Hooks, Patch};
 use builtin_kinds::crd::Definition;
-use builtin_kinds::crd::conversion::{self, Conversion};
 use builtin_kinds::expression::Authorizer;
-use builtin_kinds::{catalog, convert, ownership, rbac, scale, types};
+use builtin_kinds::{catalog, ownership, rbac, scale, types};
+use scenario::AdmissionPlugin;
 use serde_json::{Value, json};
 
 use super::policies::Reinvocation;
@@ -48,11 +48,19 @@ impl<'a> Attributes<'a> {
 impl Model {
     /// Returns the current webhooks; `None`: there are none.
     fn hooks(&self, mutating: bool) -> Option<Arc<Hooks>> {
-        let (plural, derived) = match mutating {
-            true => ("mutatingwebhookconfigurations", &self.mutating_hooks),
-            false => ("validatingwebhookconfigurations", &self.validating_hooks),
+        let (plural, derived, plugin) = match mutating {
+            true => (
+                "mutatingwebhookconfigurations",
+                &self.mutating_hooks,
+                AdmissionPlugin::MutatingAdmissionWebhook,
+            ),
+            false => (
+                "validatingwebhookconfigurations",
+                &self.validating_hooks,
+                AdmissionPlugin::ValidatingAdmissionWebhook,
+            ),
         };
-        let objects = self.of_admission(plural)?;
+        let objects = self.of_admission(plural).filter(|_| self.plugins.has(plugin))?;
         let json = || {
             objects
                 .values()
@@ -360,7 +368,7 @@ impl Writer<'_> {
 
     /// Returns the objects in the version that the webhook selects; `None`: it is not called.
     fn selected_by(
-        &self,
+        &mut self,
         hook: &Hook,
         attributes: Attributes<'_>,
     ) -> Result<Option<VersionedAttributes>, Status> {
@@ -379,7 +387,7 @@ impl Writer<'_> {
 
     /// Returns the objects in the version of the kind that `selects` returns; `None` if it returns none.
     pub(super) fn versioned_if(
-        &self,
+        &mut self,
         attributes: Attributes<'_>,
         selects: impl for<'e> Fn(&Request<'_>, &'e [KindRef]) -> Option<&'e KindRef>,
     ) -> Result<Option<VersionedAttributes>, Status> {
@@ -395,16 +403,20 @@ impl Writer<'_> {
     }
 
     /// Returns the objects in the version of a kind.
+    ///
+    /// # Errors
+    /// As [`Writer::in_version`].
     pub(super) fn versioned(
-        &self,
+        &mut self,
         attributes: Attributes<'_>,
         kind: &KindRef,
     ) -> Result<VersionedAttributes, Status> {
         let mut versioned = self.requested(attributes);
-        for object in [&mut versioned.object, &mut versioned.old].into_iter().flatten() {
+        let stored = self.stored_kind();
+        for object in [&mut versioned.old, &mut versioned.object].into_iter().flatten() {
             *object = match versioned.part.is_some() {
                 true => scale::shown(&self.kind, object)?,
-                false => self.to_version(kind, object.take()),
+                false => self.in_version(object.take(), (&stored, kind))?,
             };
         }
         versioned.kind = kind.clone();
@@ -444,7 +456,7 @@ impl Writer<'_> {
 
     /// Returns a patched object in the version in which it is stored, with defaults.
     pub(super) fn read_back(
-        &self,
+        &mut self,
         versioned: &VersionedAttributes,
         patched: Value,
         attributes: Attributes<'_>,
@@ -459,10 +471,13 @@ impl Writer<'_> {
             }
             return Ok(object);
         }
-        let mut object = match versioned.kind == kind {
-            true => patched,
-            false => self.to_stored_version(&versioned.kind, patched),
-        };
+        let mut object = patched;
+        if versioned.kind != kind {
+            if let Some(definition) = Definition::of(&versioned.kind) {
+                definition.fill(&mut object);
+            }
+            object = self.in_version(object, (&versioned.kind, &kind))?;
+        }
         if let Some(definition) = Definition::of(&kind) {
             definition.receive(&mut object);
         }
@@ -472,66 +487,6 @@ impl Writer<'_> {
         // Webhooks cannot change who owns which field.
         ownership::copy(&before, &mut object);
         Ok(object)
-    }
-
-    /// Returns the kind and the outcome that is stored, and what is read of it then; a webhook may have to convert both ways.
-    ///
-    /// # Errors
-    /// The conversion fails; a Status that is not sent, while one is waited for.
-    pub(super) fn in_storage(
-        &mut self,
-        outcome: Outcome,
-    ) -> Result<(KindRef, Outcome, Option<Value>), Status> {
-        let kind = self.stored_kind();
-        let storage = Definition::of(&kind).and_then(|definition| definition.storage.clone());
-        let conversion = storage
-            .as_ref()
-            .and_then(|storage| Conversion::between(&kind, storage));
-        let (Some(storage), Some(conversion)) = (&storage, conversion) else {
-            return Ok((kind, outcome, None));
-        };
-        let Outcome::Put(object) = outcome else {
-            return Ok((kind, outcome, None));
-        };
-        let stored = self.by_webhook(conversion, &canonical(&kind, object), (&kind, storage))?;
-        let read = self.by_webhook(conversion, &stored, (storage, &kind))?;
-        Ok((storage.clone(), Outcome::Put(stored), Some(read)))
-    }
-
-    /// Returns an object as a webhook converts it.
-    pub(super) fn by_webhook(
-        &mut self,
-        conversion: &Conversion,
-        object: &Value,
-        (from, to): (&KindRef, &KindRef),
-    ) -> Result<Value, Status> {
-        let sent = [object.clone()];
-        let called = (conversion.name.as_str(), &conversion.client, conversion::TIMEOUT);
-        let review = |uid: &str| conversion.review(&sent, to, uid);
-        let Some(reply) = self.replies.call(self.model, self.now, called, 0, review)? else {
-            return Err(suspended());
-        };
-        let answered = (reply.uid.as_str(), reply.url.as_str(), &reply.outcome);
-        let converted = conversion.converted(answered, &sent, (from, to));
-        let mut object = converted.map_err(Status::unexplained)?.pop().unwrap_or_default();
-        if let Some(definition) = Definition::of(to) {
-            definition.receive(&mut object);
-        }
-        Ok(canonical(to, object))
-    }
-
-    pub(super) fn to_version(&self, kind: &KindRef, object: Value) -> Value {
-        if *kind == self.kind {
-            return canonical(kind, object);
-        }
-        let stored = Stored::as_is(&self.kind, String::new(), 0, object);
-        convert::converted(&stored, kind).json()
-    }
-
-    fn to_stored_version(&self, kind: &KindRef, object: Value) -> Value {
-        let object = convert::received(kind, object);
-        let stored = Stored::as_is(kind, String::new(), 0, object);
-        convert::converted(&stored, &self.kind).json()
     }
 
     /// Sets the namespace of the path.

@@ -48,7 +48,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("MutatingWebhookConfigurationList"),
         categories: Literal(&["api-extensions"]),
         namespaced: false,
-        generation: Generation::Spec,
+        generation: Generation::SpecAsSent,
         fields: &["webhooks"],
         unconditional_update: false,
         ..CORE
@@ -90,7 +90,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         list_kind: Borrowed("ValidatingWebhookConfigurationList"),
         categories: Literal(&["api-extensions"]),
         namespaced: false,
-        generation: Generation::Spec,
+        generation: Generation::SpecAsSent,
         fields: &["webhooks"],
         unconditional_update: false,
         ..CORE

@@ -54,7 +54,7 @@ pub(super) static ROWS: &[ApiResource] = &[
         kind: Borrowed("NetworkPolicy"),
         list_kind: Borrowed("NetworkPolicyList"),
         short_names: Literal(&["netpol"]),
-        generation: Generation::Spec,
+        generation: Generation::SpecAsSent,
         fields: &["spec"],
         zero: r#","spec":{"podSelector":{}}"#,
         ..CORE
