@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 use apimachinery::kind::ApiResource;
 use serde_json::{Map, Value};
 
+mod absent;
 mod problems;
 mod protobuf;
 pub(crate) mod quantities;
@@ -21,6 +22,7 @@ mod read;
 mod scalars;
 mod times;
 
+pub use absent::drop_empty;
 pub use protobuf::from_protobuf;
 pub use quantities::{amount, difference, sum};
 pub use read::{Reading, conform, duplicates, read_named, read_text, read_tree, restorable};
@@ -52,6 +54,8 @@ pub struct Struct {
     pub fields: Vec<Field>,
     /// Whether the struct or one below it has defaults, once `defaults` has determined it.
     pub has_defaults: OnceLock<bool>,
+    /// Lists and maps below it, outside of others, that are encoded as null if they are absent.
+    nullable: OnceLock<Vec<Vec<&'static str>>>,
 }
 
 /// Field of a struct.
@@ -260,6 +264,7 @@ fn read(text: &'static str) -> Types {
                 name: words.next().expect("a struct has a name"),
                 fields: Vec::new(),
                 has_defaults: OnceLock::new(),
+                nullable: OnceLock::new(),
             }),
             Some(_) | None => {
                 let owner = types.structs.last_mut().expect("fields stand below their struct");

@@ -104,8 +104,11 @@ struct Writer<'a> {
     created_through: Option<Subresource>,
     /// Whether the object is stored without defaults that it has when it is read.
     settles_later: bool,
-    /// Whether the received object has empty lists or maps, and its kind counts them.
-    has_empty: bool,
+    /// Whether it was changed by admission, and has fields that are not stored.
+    mutated: bool,
+    /// Whether it counts as a change although it may be stored alike: it has empty lists or maps, which its kind counts, or
+    /// fields that are not stored.
+    differs: bool,
     /// Options of the request except `dryRun`.
     options: ShownOptions,
 }
@@ -154,7 +157,8 @@ pub(super) fn write(
         upserts: false,
         created_through: None,
         settles_later: false,
-        has_empty: false,
+        mutated: false,
+        differs: false,
         collection: request.collection,
         requester,
         dry_run: request.dry_run,
@@ -319,7 +323,7 @@ impl Writer<'_> {
     fn received(&mut self, object: Value) -> Value {
         if self.kind.generation == Generation::SpecAsSent {
             let stored = self.conformed(object.clone());
-            self.has_empty = stored != object;
+            self.differs = stored != object;
             return stored;
         }
         if self.requested_kind() == self.stored_kind() {

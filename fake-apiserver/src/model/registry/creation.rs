@@ -7,7 +7,7 @@ use apimachinery::status::Status;
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
 use builtin_kinds::rbac::Attributes;
-use builtin_kinds::{admission_policy, crd, naming, ownership, unevaluated, validation};
+use builtin_kinds::{admission_policy, crd, naming, ownership, types, unevaluated, validation};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ impl Writer<'_> {
         let (kind, key) = (&self.kind, self.key(name));
         self.warnings.extend(unevaluated::warnings(kind));
         if let Some(definition) = Definition::of(kind) {
-            if self.upserts {
+            if self.upserts || self.mutated {
                 // An applied object is read back as any other.
                 definition.receive(&mut object);
             } else if kind.first_status.is_some() {
@@ -168,6 +168,7 @@ impl Writer<'_> {
             }
             definition.store(&mut object);
         }
+        types::drop_empty(kind, &mut object);
         let said = object["metadata"].get("resourceVersion").cloned();
         let mut outcome = write::replace(kind, &key, None, object, self.time(), uid);
         if self.dry_run

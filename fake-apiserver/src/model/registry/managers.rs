@@ -115,7 +115,7 @@ impl Writer<'_> {
         }
         let conformed = types::conform(&stored, &object).map_err(Status::unexplained)?;
         if stored.generation == Generation::SpecAsSent {
-            self.has_empty = conformed.as_ref() != Some(&types::read_tree(&stored, &object).object);
+            self.differs = conformed.as_ref() != Some(&types::read_tree(&stored, &object).object);
         }
         Ok(conformed.unwrap_or(object))
     }

@@ -11,7 +11,7 @@ use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::{admission_policy, convert, crd, ownership, validation};
+use builtin_kinds::{admission_policy, convert, crd, ownership, types, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -244,12 +244,14 @@ impl Writer<'_> {
         }
         self.charge(&manifest, Some(&stored), current.name(), subresource)?;
         if let Some(definition) = Definition::of(&kind) {
-            if is_applied {
+            if is_applied || self.mutated {
                 // It is read back as any other.
-                definition.receive(&mut manifest);
+                let unknown = definition.receive(&mut manifest);
+                self.differs = self.mutated && !unknown.is_empty();
             }
             definition.store(&mut manifest);
         }
+        types::drop_empty(&kind, &mut manifest);
         let mut outcome = write::replace(
             &kind,
             &current.key,
@@ -265,7 +267,7 @@ impl Writer<'_> {
             // Annotations that are written through it are not counted.
             object["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
         }
-        if self.has_empty {
+        if self.differs {
             outcome = write::counted(current, outcome);
         }
         if let write::Outcome::Same(_) = outcome

@@ -479,7 +479,8 @@ impl Writer<'_> {
             object = self.in_version(object, (&versioned.kind, &kind))?;
         }
         if let Some(definition) = Definition::of(&kind) {
-            definition.receive(&mut object);
+            definition.fill(&mut object);
+            self.mutated = true;
         }
         self.filled(&mut object);
         let conformed = types::conform(&kind, &object).map_err(|why| Status::internal_error(&why))?;
