@@ -140,6 +140,8 @@ type Rule struct {
 	Truncate map[string]any `json:"truncate,omitempty"`
 	// Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
 	No_answer any `json:"no_answer,omitempty"`
+	// As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it.
+	Lose_answer any `json:"lose_answer,omitempty"`
 	// End the response, after its head and the frames that this step already sent.
 	End any `json:"end,omitempty"`
 	// `end: eof`: a clean end; the connection is reusable.

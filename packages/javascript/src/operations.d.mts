@@ -135,6 +135,8 @@ export interface Rule {
     truncate?: Json;
     /** Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on. */
     no_answer?: unknown;
+    /** As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it. */
+    lose_answer?: unknown;
     /** End the response, after its head and the frames that this step already sent. */
     end?: unknown;
     /** `end: eof`: a clean end; the connection is reusable. */

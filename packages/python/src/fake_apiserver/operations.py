@@ -234,6 +234,8 @@ Rule = TypedDict(
         "truncate": Mapping[str, Any],
         # Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
         "no_answer": Any,
+        # As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it.
+        "lose_answer": Any,
         # End the response, after its head and the frames that this step already sent.
         "end": Any,
         # `end: eof`: a clean end; the connection is reusable.
