@@ -49,10 +49,10 @@ fn below(known: &'static Struct, path: &mut Vec<&'static str>, paths: &mut Vec<V
         if let Shape::Pointer(inner) = shape {
             shape = &inner.shape;
         }
-        match shape {
-            Shape::Struct(index) => below(&types().structs[*index], path, paths),
-            Shape::List(_) | Shape::Map(_) if !field.omit_empty => paths.push(path.clone()),
-            _ => {}
+        if let Shape::Struct(index) = shape {
+            below(&types().structs[*index], path, paths);
+        } else if matches!(shape, Shape::List(_) | Shape::Map(_)) && !field.omit_empty {
+            paths.push(path.clone());
         }
         path.pop();
     }

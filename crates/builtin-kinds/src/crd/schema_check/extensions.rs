@@ -215,9 +215,10 @@ fn extensions(found: &mut ErrorList, schema: &Value, at: &str) {
     if !keys.is_empty() && list_type != "map" {
         let why = "must be map if x-kubernetes-list-map-keys is non-empty";
         let at = at_field("x-kubernetes-list-type");
-        match list_type {
-            Value::Null => found.required(&at, why),
-            _ => found.invalid(&at, list_type, why),
+        if list_type.is_null() {
+            found.required(&at, why);
+        } else {
+            found.invalid(&at, list_type, why);
         }
     }
 }
