@@ -320,11 +320,12 @@ impl Open {
         let (Source::Upstream(forwarded), Some(upstream)) = (&mut self.source, context.upstream) else {
             return false;
         };
+        let mode = upstream.mode(forwarded);
         while room > 0 {
-            let Some(frame) = forwarded.next(now, upstream) else {
+            let Some(frame) = forwarded.next(now, mode) else {
                 if forwarded.is_over() {
                     self.end_watch();
-                } else if let Some(due) = forwarded.due(upstream).filter(|due| *due > now) {
+                } else if let Some(due) = forwarded.due(mode).filter(|due| *due > now) {
                     context.wakes.insert((due, self.exchange.id));
                 }
                 return false;

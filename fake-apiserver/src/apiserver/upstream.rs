@@ -4,9 +4,9 @@
 //! and the trace are those of every response.
 
 mod caches;
+mod forwarded;
 mod older;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use apimachinery::options::Representation;
@@ -14,26 +14,25 @@ use apimachinery::path::{ResourcePath, decoded_path};
 use apimachinery::status::Status;
 use bytes::Bytes;
 use caches::{Caches, Mode};
+pub(super) use forwarded::Forwarded;
+use forwarded::Stage;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use older::{ListKey, OlderAnswers};
+use older::{Copied, ListKey, OlderAnswers, page_record};
 use trace::fault::{Ending, Http2Error};
 use trace::record::{StoreWrite, StreamId, Verb, What, WriteOp};
 
 use super::answer::body_record;
-use super::exchange::{Exchange, Head};
+use super::exchange::Head;
 use super::output::Output;
 use super::{ApiServer, Asked, Reading, Source};
 use crate::api::HttpRequest;
-use crate::model::{WatchCacheOp, WatchFrame};
-use crate::upstream::document::{Document, ListSummary};
+use crate::model::WatchCacheOp;
+use crate::upstream::document::Document;
 use crate::upstream::frame::{self, Named};
 use crate::upstream::lines::Lines;
 use crate::upstream::request::{end_to_end, outbound, verb};
-use crate::upstream::{Failure, Identity, Inbound, Order, Outbound, Settings};
-
-/// Bytes of events that a watch holds back before the upstream has to wait; fewer if many responses are open.
-const HELD_BYTES_MAX: usize = 256 * 1024;
+use crate::upstream::{Failure, Inbound, Order, Outbound, Settings};
 
 /// The upstream of a server.
 #[derive(Debug)]
@@ -43,51 +42,6 @@ pub(super) struct Upstream {
     older: OlderAnswers,
     /// Newest resourceVersion in a response so far.
     newest: u64,
-}
-
-/// A request that the upstream answers.
-#[derive(Debug)]
-pub(super) struct Forwarded {
-    verb: Verb,
-    /// Group and plural.
-    resource: (String, String),
-    identity: Identity,
-    stage: Stage,
-    /// A part of the response was asked for and has not come.
-    pulling: bool,
-    /// Events that have come, with the time at which each did.
-    held: VecDeque<(Duration, WatchFrame)>,
-    held_bytes: usize,
-    /// End that a rule decided before there was a head.
-    ending: Option<Ending>,
-    /// Kind of its events, and the version up to which they were sent.
-    named: Option<Named>,
-    shown: Option<String>,
-}
-
-/// How much of the response has come.
-#[derive(Debug)]
-enum Stage {
-    /// Nothing.
-    Sent,
-    /// The head of a watch.
-    Watch(Lines),
-    /// The head of a list; with the bytes, if they may be sent again.
-    List(Box<Document>, Option<Copied>),
-    /// The head of anything else.
-    Other(Box<Document>, u16),
-    /// The head of another protocol, whose bytes the edge carries.
-    Tunnel,
-    /// All of a watch.
-    Complete,
-}
-
-/// A response as it was sent, to be sent again when it is stale.
-#[derive(Debug)]
-struct Copied {
-    headers: Vec<(String, String)>,
-    parts: Vec<Bytes>,
-    bytes: usize,
 }
 
 impl ApiServer {
@@ -416,6 +370,11 @@ impl Upstream {
         }
     }
 
+    /// How the watch cache of a forwarded request follows the upstream.
+    pub(super) fn mode(&self, forwarded: &Forwarded) -> Mode {
+        self.caches.mode(&forwarded.resource)
+    }
+
     /// Forgets that caches are stale.
     pub(super) fn thaw(&mut self) {
         self.caches = Caches::default();
@@ -424,114 +383,6 @@ impl Upstream {
     fn saw(&mut self, version: &str) {
         // Versions can be compared as numbers (KEP-5504).
         self.newest = self.newest.max(version.parse().unwrap_or_default());
-    }
-}
-
-impl Forwarded {
-    fn new(asked: &Asked, identity: Identity) -> Self {
-        let path = decoded_path(&asked.request.path);
-        let place = ResourcePath::read(&path);
-        let resource = place.map(|place| (place.group.to_owned(), place.resource.to_owned()));
-        Self {
-            verb: asked.verb,
-            resource: resource.unwrap_or_default(),
-            identity,
-            stage: Stage::Sent,
-            pulling: true,
-            held: VecDeque::new(),
-            held_bytes: 0,
-            ending: None,
-            named: None,
-            shown: None,
-        }
-    }
-
-    /// Whether it is a watch, as far as is known yet.
-    pub(super) fn is_watch(&self) -> bool {
-        let reads_events = matches!(self.verb, Verb::Watch | Verb::WatchList);
-        reads_events && matches!(self.stage, Stage::Sent | Stage::Watch(_) | Stage::Complete)
-    }
-
-    /// Ends the response once its head has come. Returns false if it has.
-    pub(super) fn end_after_head(&mut self, ending: Ending) -> bool {
-        let waits = matches!(self.stage, Stage::Sent);
-        if waits {
-            self.ending.get_or_insert(ending);
-        }
-        waits
-    }
-
-    /// Returns the next event that is due.
-    pub(super) fn next(&mut self, now: Duration, upstream: &Upstream) -> Option<WatchFrame> {
-        self.due(upstream).filter(|due| *due <= now)?;
-        let (_, frame) = self.held.pop_front()?;
-        self.held_bytes -= frame.line.len().min(self.held_bytes);
-        if let Some(object) = &frame.object {
-            self.shown = Some(object.resource_version.clone());
-        }
-        Some(frame)
-    }
-
-    /// Returns when the next event is due; `None`: there is none, or its cache is frozen.
-    pub(super) fn due(&self, upstream: &Upstream) -> Option<Duration> {
-        let (arrived, _) = self.held.front()?;
-        upstream.caches.mode(&self.resource).due(*arrived)
-    }
-
-    /// Whether all of a watch was delivered.
-    pub(super) fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Complete) && self.held.is_empty()
-    }
-
-    /// Whether the next part is to be asked for, with `room` for bytes of the response, and `share` for events that are held
-    /// back. Then it counts as asked for.
-    pub(super) fn pulls(&mut self, room: usize, share: usize) -> bool {
-        let comes = matches!(self.stage, Stage::Watch(_) | Stage::List(..) | Stage::Other(..));
-        let pulls = comes && !self.pulling && room > 0 && self.held_bytes < share.min(HELD_BYTES_MAX);
-        self.pulling |= pulls;
-        pulls
-    }
-}
-
-impl Copied {
-    fn new(headers: &[(String, String)]) -> Self {
-        let headers = headers.iter().filter(|(name, _)| name != "date");
-        Self {
-            headers: headers.cloned().collect(),
-            parts: Vec::new(),
-            bytes: 0,
-        }
-    }
-
-    /// Adds a part. Returns false if it is too long to be kept.
-    fn push(&mut self, part: &Bytes) -> bool {
-        self.bytes += part.len();
-        self.parts.push(part.clone());
-        self.bytes <= older::ANSWER_BYTES_MAX
-    }
-
-    fn send_on(&self, exchange: &mut Exchange, list: ListSummary) {
-        exchange.set_head(Head {
-            status: 200,
-            headers: self.headers.clone(),
-            scripted: false,
-        });
-        for part in &self.parts {
-            exchange.push_part(part.clone());
-        }
-        let record = page_record(exchange.id, list);
-        exchange.end_parts(record);
-    }
-}
-
-fn page_record(stream: StreamId, list: ListSummary) -> What {
-    What::Page {
-        stream,
-        resource_version: list.resource_version,
-        continue_token: list.continue_token,
-        remaining: list.remaining,
-        items: list.items,
-        scripted: false,
     }
 }
 

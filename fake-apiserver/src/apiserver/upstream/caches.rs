@@ -7,7 +7,7 @@ use crate::model::WatchCacheOp;
 
 /// How a watch cache follows the upstream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(in crate::apiserver) enum Mode {
     /// At once.
     #[default]
     Live,

@@ -4,19 +4,74 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use apimachinery::path::query_pairs;
+use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION};
 use sha2::{Digest as _, Sha256};
+use trace::record::{StreamId, What};
 
-use super::Copied;
 use crate::api::HttpRequest;
+use crate::apiserver::exchange::{Exchange, Head};
 use crate::upstream::Identity;
 use crate::upstream::document::ListSummary;
 
 /// Longest answer that is kept, in bytes.
-pub(super) const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Bytes of all answers that are kept.
 const ANSWERS_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// A response as it was sent, to be sent again when it is stale.
+#[derive(Debug)]
+pub(super) struct Copied {
+    headers: Vec<(String, String)>,
+    parts: Vec<Bytes>,
+    bytes: usize,
+}
+
+impl Copied {
+    /// Returns the beginning of one: its head, without the date.
+    pub(super) fn new(headers: &[(String, String)]) -> Self {
+        let headers = headers.iter().filter(|(name, _)| name != "date");
+        Self {
+            headers: headers.cloned().collect(),
+            parts: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Adds a part. Returns false if it is too long to be kept.
+    pub(super) fn push(&mut self, part: &Bytes) -> bool {
+        self.bytes += part.len();
+        self.parts.push(part.clone());
+        self.bytes <= ANSWER_BYTES_MAX
+    }
+
+    /// Sends it again.
+    pub(super) fn send_on(&self, exchange: &mut Exchange, list: ListSummary) {
+        exchange.set_head(Head {
+            status: 200,
+            headers: self.headers.clone(),
+            scripted: false,
+        });
+        for part in &self.parts {
+            exchange.push_part(part.clone());
+        }
+        let record = page_record(exchange.id, list);
+        exchange.end_parts(record);
+    }
+}
+
+/// Returns the record of a list.
+pub(super) fn page_record(stream: StreamId, list: ListSummary) -> What {
+    What::Page {
+        stream,
+        resource_version: list.resource_version,
+        continue_token: list.continue_token,
+        remaining: list.remaining,
+        items: list.items,
+        scripted: false,
+    }
+}
 
 /// What makes two lists the same: user, collection, selection and representation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +167,6 @@ impl OlderAnswers {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use http::{HeaderMap, HeaderValue, Method};
 
     use super::*;
