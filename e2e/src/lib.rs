@@ -16,5 +16,6 @@ pub mod lines;
 pub mod server;
 pub mod story;
 pub mod suites;
+pub mod terminal;
 pub mod toolchain;
 pub mod upstream;
