@@ -19,6 +19,7 @@ use crate::probe::{Probe, Rule, Step};
 use crate::transport::{Call, Transport};
 use crate::{fixture, side_by_side, transcript};
 
+mod definitions;
 mod generate;
 mod objects;
 mod shrink;
@@ -40,6 +41,8 @@ pub enum Subject {
     Reads,
     /// Server-side apply, updates and patches by several managers.
     Writes,
+    /// Definitions with random schemas.
+    Definitions,
 }
 
 /// Operation between the parts of the programs of a batch.
@@ -94,7 +97,7 @@ pub async fn run(
     while from < first + seeds {
         let until = (from + BATCH).min(first + seeds);
         let between = match (from / BATCH) % 8 {
-            _ if subject == Subject::Writes => Between::Nothing,
+            _ if subject != Subject::Reads => Between::Nothing,
             1 | 4 | 6 => Between::Compaction,
             3 => Between::Restart,
             _ => Between::Nothing,
@@ -103,6 +106,7 @@ pub async fn run(
             .map(|seed| match subject {
                 Subject::Reads => Program::new(seed, version, between),
                 Subject::Writes => writes::program(seed, version),
+                Subject::Definitions => definitions::program(seed, version),
             })
             .collect();
         let mut fake = InProcess::with_capacity(version, CAPACITY);
@@ -143,7 +147,7 @@ pub async fn run(
 /// Creates what the programs need.
 async fn prepare<T: Transport>(server: &mut T, subject: Subject) -> Result<(), Error> {
     fixture::reset(server).await?;
-    if subject == Subject::Reads {
+    if subject != Subject::Writes {
         return Ok(());
     }
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -339,7 +343,7 @@ fn text(story: Played, subject: Subject, namespace: &str, authority: &str) -> St
                 broken,
                 took,
             } => {
-                if subject == Subject::Writes {
+                if subject != Subject::Reads {
                     settle(&mut body);
                 }
                 head.headers
@@ -362,8 +366,10 @@ fn text(story: Played, subject: Subject, namespace: &str, authority: &str) -> St
         hidden: Vec::new(),
     };
     let mut normalise = vec![Rule::DropPlainBookmarks, Rule::HideTimes, Rule::HideRetryAfter];
-    if subject == Subject::Writes {
-        normalise.push(Rule::KeepManagedFields);
+    match subject {
+        Subject::Reads => {}
+        Subject::Writes => normalise.push(Rule::KeepManagedFields),
+        Subject::Definitions => normalise.push(Rule::CausesOnce),
     }
     let probe = Probe::unnamed("A random program", normalise);
     transcript::render(&probe, &played, authority).replace(namespace, "probe")

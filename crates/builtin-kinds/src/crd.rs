@@ -103,12 +103,14 @@ impl Definition {
         prune::fill_applied(object, &self.structural);
     }
 
-    /// Sets the default of an absent status.
-    pub fn fill_status(&self, object: &mut Value) {
+    /// Sets the default of the status of a new object, which has none. Returns whether there is one.
+    pub fn fill_status(&self, object: &mut Value) -> bool {
         let status = self.structural.properties.get("status");
-        if status.is_some_and(|status| status.default.is_some()) && object["status"].is_null() {
+        let has_default = status.is_some_and(|status| status.default.is_some());
+        if has_default {
             prune::fill(object, &self.structural);
         }
+        has_default
     }
 
     /// Prunes unknown fields, returns their paths, and sets defaults.
@@ -173,7 +175,7 @@ impl Definition {
 /// The validation errors, each with its field, as the server reports them.
 pub fn established(manifest: &Value, others: &[Value]) -> Result<(Value, Vec<KindRef>), Vec<String>> {
     let mut definition = prepared(manifest.clone(), None);
-    let errors = check::validate(&definition, None);
+    let errors = check::validate(&definition, None, Version::NEWEST);
     if !errors.is_empty() {
         return Err(errors.iter().map(in_words).collect());
     }
@@ -216,7 +218,7 @@ pub fn validate_create(kind: &ApiResource, object: &Value, version: Version) -> 
             errors.extend(replicas_error(kind, object));
             errors
         }
-        None if kind.defines => check::validate(&prepared(object.clone(), None), None),
+        None if kind.defines => check::validate(&prepared(object.clone(), None), None, version),
         None => Vec::new(),
     }
 }
@@ -237,7 +239,7 @@ pub fn validate_update(
         }
         (Some(definition), Some(Subresource::Status)) => definition.status_errors(object, old, version),
         (None, None) if kind.defines => {
-            let mut errors = check::validate(object, Some(old));
+            let mut errors = check::validate(object, Some(old), version);
             errors.extend(check::changes(object, old));
             errors
         }

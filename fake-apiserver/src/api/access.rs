@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use apimachinery::status::Status;
 use subtle::{Choice, ConstantTimeEq as _};
 
-use super::{Answer, FLOW_CONTROL, HttpRequest};
+use super::{Answer, FLOW_CONTROL, HttpRequest, websocket};
 
 mod attributes;
 mod impersonation;
@@ -147,7 +147,11 @@ pub(crate) fn authenticate<'a>(
         .and_then(|header| header.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim());
-    let Some(sent) = sent else {
+    let of_browser = match sent {
+        Some(_) => None,
+        None => websocket::token(request).map_err(|()| Status::unauthorized())?,
+    };
+    let Some(sent) = sent.or(of_browser.as_deref()) else {
         return Ok(Cow::Borrowed(&NOBODY));
     };
     if let Some(user) = access.and_then(|access| access.user_of(sent)) {

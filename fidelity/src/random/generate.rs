@@ -110,6 +110,7 @@ pub(super) fn probe(subject: Subject, seed: u64, steps: &[Value], namespace: &st
     let managers = match subject {
         Subject::Reads => "",
         Subject::Writes => ", keep_managed_fields",
+        Subject::Definitions => ", causes_once",
     };
     let mut out = format!(
         "- id: random-{seed}\n  row: 0\n  title: Found by a random program\n  normalise: [drop_plain_bookmarks, hide_times, hide_retry_after{managers}]\n  play:\n"

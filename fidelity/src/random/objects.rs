@@ -66,7 +66,9 @@ pub(super) fn definition() -> Value {
     let schema = |spec: Value| {
         json!({"openAPIV3Schema": {"type": "object", "properties": {
             "spec": {"type": "object", "properties": spec},
-            "status": {"type": "object", "properties": {"phase": {"type": "string"}, "count": {"type": "integer"}}},
+            "status": {"type": "object", "default": {"phase": "none"}, "properties": {
+                "phase": {"type": "string"}, "count": {"type": "integer"},
+            }},
         }}})
     };
     let version = |name: &str, is_stored: bool, spec: Value| {

@@ -46,6 +46,8 @@ enum Of {
     Reads,
     /// Server-side apply, updates and patches by several managers.
     Writes,
+    /// Definitions with random schemas.
+    Definitions,
 }
 
 #[derive(Subcommand)]
@@ -115,6 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             let subject = match of {
                 Of::Reads => Subject::Reads,
                 Of::Writes => Subject::Writes,
+                Of::Definitions => Subject::Definitions,
             };
             runtime.block_on(random((subject, *kubernetes_version), (*first, *seeds), *shrink))
         }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::Version;
 use apimachinery::go_text;
 use apimachinery::status::Cause;
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ fn legal_name(found: &mut ErrorList, field: &str, value: &Value, errors: fn(&str
 }
 
 /// Returns the validation errors of a definition with defaults; `old`: the definition before an update.
-pub(crate) fn validate(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(crate) fn validate(definition: &Value, old: Option<&Value>, version: Version) -> Vec<Cause> {
     let mut found = ErrorList::default();
     let spec = &definition["spec"];
     let (group, names) = (text(&spec["group"]), &spec["names"]);
@@ -69,7 +70,7 @@ pub(crate) fn validate(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
         let why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         found.invalid("spec.preserveUnknownFields", &true.into(), why);
     }
-    versions(&mut found, spec);
+    versions(&mut found, spec, version);
     names_of(&mut found, names);
     conversion(&mut found, &spec["conversion"]);
     stored(&mut found, definition);
@@ -81,7 +82,7 @@ fn text(json: &Value) -> &str {
     json.as_str().unwrap_or_default()
 }
 
-fn versions(found: &mut ErrorList, spec: &Value) {
+fn versions(found: &mut ErrorList, spec: &Value, server: Version) {
     let versions = list(spec, "versions");
     // Properties that all versions share are checked and reported once, as properties of all of them.
     let any_status = versions
@@ -103,7 +104,7 @@ fn versions(found: &mut ErrorList, spec: &Value) {
             let place = place("schema", "schema.openAPIV3Schema", "validation.openAPIV3Schema");
             let own_status = version["subresources"]["status"].is_object();
             let has_status = if shares("schema") { any_status } else { own_status };
-            schema_check::root(found, schema, &place, has_status);
+            schema_check::root(found, schema, &place, (has_status, server));
         }
         deprecation(found, version, &at);
         let field = "additionalPrinterColumns";

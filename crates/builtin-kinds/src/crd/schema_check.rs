@@ -4,6 +4,7 @@
 //!
 //! Source: apiextensions `apis/apiextensions/validation/validation.go` (`validateCustomResourceDefinitionValidation`).
 
+use apimachinery::Version;
 use apimachinery::status::Cause;
 use serde_json::Value;
 
@@ -16,19 +17,24 @@ mod shown;
 mod structure;
 
 /// Returns the errors of a root schema at `at`. `has_status`: the definition has a status subresource.
-pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str, has_status: bool) {
+pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str, (has_status, version): (bool, Version)) {
+    let first = found.len();
     if has_status {
         beside_status(found, schema, at);
     }
     if schema["nullable"] == true {
         found.forbidden(&format!("{at}.nullable"), "nullable cannot be true at the root");
     }
+    let mut sound = false;
     let structural = structure::errors(schema, at);
-    let mut sound = structural.is_empty();
-    found.extend(structural);
+    let is_unsupported = structural.is_none();
+    if let Some(structural) = structural {
+        sound = structural.is_empty();
+        found.extend(structural);
+    }
     if sound {
         let before = found.len();
-        defaults::check(found, schema, at);
+        defaults::check(found, schema, at, version);
         sound = found.len() == before;
     }
     let before = found.len();
@@ -38,7 +44,8 @@ pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str, has_status: 
         let invalid: Vec<Cause> = found.since(before).to_vec();
         rule_check::check(found, schema, at, &invalid);
     }
-    if found.len() == before && schema["$schema"].as_str().is_some_and(|text| !text.is_empty()) {
+    // All other fields that are not supported have errors of their own.
+    if found.len() == first && is_unsupported {
         found.invalid(at, &"".into(), "OpenAPIV3Schema 'schema' is not supported");
     }
 }

@@ -49,6 +49,19 @@ pub(super) fn validate(
     found.causes
 }
 
+/// Returns the validation errors of a default. That items of a list are unique is not among them.
+pub(super) fn validate_default(schema: &Schema, value: &Value, version: Version) -> Vec<Cause> {
+    let mut found = Errors {
+        part: String::new(),
+        ranges: version >= Version::V1_36,
+        causes: Vec::new(),
+        bytes: 0,
+        bytes_max: BODY_BYTES_MAX,
+    };
+    found.value(schema, value, None, "");
+    found.causes
+}
+
 /// Whether rules in CEL are not evaluated beside this error.
 pub(super) fn blocks(cause: &Cause) -> bool {
     matches!(

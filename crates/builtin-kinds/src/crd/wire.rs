@@ -188,6 +188,7 @@ fn schema(json: &mut Value) {
     let Some(fields) = json.as_object_mut() else {
         return;
     };
+    fields.retain(|name, value| !is_left_out(name, value));
     for (name, value) in fields.iter_mut() {
         match name.as_str() {
             "properties" | "patternProperties" | "definitions" => {
@@ -205,6 +206,32 @@ fn schema(json: &mut Value) {
             _ => {}
         }
     }
+}
+
+/// Fields of a schema that are omitted only if they are absent: pointers in Go.
+const POINTERS: [&str; 9] = [
+    "$ref",
+    "default",
+    "example",
+    "items",
+    "not",
+    "additionalProperties",
+    "additionalItems",
+    "x-kubernetes-preserve-unknown-fields",
+    "externalDocs",
+];
+
+/// Whether a field of a schema is omitted as the zero value of its type.
+fn is_left_out(name: &str, value: &Value) -> bool {
+    let is_zero = match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::String(text) => text.is_empty() && !name.ends_with("-type"),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Number(_) => false,
+    };
+    is_zero && !POINTERS.contains(&name)
 }
 
 /// Returns the present fields of `order`, in that order.

@@ -162,10 +162,9 @@ impl Writer<'_> {
             if self.upserts || self.mutated {
                 // An applied object is read back as any other.
                 definition.receive(&mut object);
-            } else if kind.first_status.is_some() {
-                // So is the status, which was removed with its defaults.
-                definition.fill_status(&mut object);
             }
+            // So is the status, which was removed with its defaults.
+            self.settles_later |= kind.first_status.is_some() && definition.fill_status(&mut object);
             definition.store(&mut object);
         }
         types::drop_empty(kind, &mut object);

@@ -11,18 +11,25 @@ use super::super::{rules, validate};
 use crate::error_list::ErrorList;
 
 /// Adds the errors of the defaults in a schema and below it. Below `additionalProperties` and combinations there are none.
-pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str) {
-    below(found, schema, at, (true, false));
+pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str, version: Version) {
+    below(found, schema, at, (true, false), version);
 }
 
 /// `is_resource`: it has a kind and metadata; `in_metadata`: it is one of these.
-fn below(found: &mut ErrorList, schema: &Value, at: &str, (is_resource, in_metadata): (bool, bool)) {
+fn below(
+    found: &mut ErrorList,
+    schema: &Value,
+    at: &str,
+    (is_resource, in_metadata): (bool, bool),
+    version: Version,
+) {
     if schema.get("default").is_some_and(|default| !default.is_null()) {
         own(
             found,
             schema,
             &format!("{at}.default"),
             (is_resource, in_metadata),
+            version,
         );
     }
     let is_embedded = |schema: &Value| schema["x-kubernetes-embedded-resource"] == true;
@@ -34,6 +41,7 @@ fn below(found: &mut ErrorList, schema: &Value, at: &str, (is_resource, in_metad
             items,
             &format!("{at}.items"),
             (embedded, in_metadata && !embedded),
+            version,
         );
     }
     for (name, property) in members(&schema["properties"]) {
@@ -44,12 +52,23 @@ fn below(found: &mut ErrorList, schema: &Value, at: &str, (is_resource, in_metad
             property,
             &format!("{at}.properties[{name}]"),
             (embedded, (in_metadata || of_server) && !embedded),
+            version,
         );
     }
 }
 
-fn own(found: &mut ErrorList, schema: &Value, at: &str, (is_resource, in_metadata): (bool, bool)) {
-    let (mut read, default) = (Schema::read(schema), &schema["default"]);
+fn own(
+    found: &mut ErrorList,
+    schema: &Value,
+    at: &str,
+    (is_resource, in_metadata): (bool, bool),
+    version: Version,
+) {
+    let default = &schema["default"];
+    // The type of an integer or string is validated for objects only.
+    let mut schema = schema.clone();
+    without_int_or_string(&mut schema);
+    let mut read = Schema::read(&schema);
     read.embedded = is_resource;
     let mut pruned = default.clone();
     if !in_metadata && !prune_below(&mut pruned, &read, read.embedded).is_empty() {
@@ -60,10 +79,19 @@ fn own(found: &mut ErrorList, schema: &Value, at: &str, (is_resource, in_metadat
         found.invalid_text(&format!("{at}.{field}"), why);
         return;
     }
+    let missing = ["apiVersion", "kind"]
+        .into_iter()
+        .filter(|field| default[*field].is_null());
+    let missing: Vec<&str> = missing.filter(|_| is_resource && default.is_object()).collect();
+    if !missing.is_empty() {
+        return missing
+            .iter()
+            .for_each(|field| found.required(&format!("{at}.{field}"), ""));
+    }
     // A required property that has a default is not missing.
     let mut filled = default.clone();
     fill(&mut filled, &read);
-    let mut causes = validate::validate(&read, &filled, None, "", Version::OLDEST);
+    let mut causes = validate::validate_default(&read, &filled, version);
     if causes.is_empty() {
         causes = rules::evaluate_all(&read, default, Some(default)).causes;
     }
@@ -77,4 +105,15 @@ fn own(found: &mut ErrorList, schema: &Value, at: &str, (is_resource, in_metadat
         };
     }
     found.extend(causes);
+}
+
+fn without_int_or_string(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.shift_remove("x-kubernetes-int-or-string");
+            fields.values_mut().for_each(without_int_or_string);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_int_or_string),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }

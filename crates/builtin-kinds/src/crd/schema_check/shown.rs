@@ -21,6 +21,8 @@ pub(super) enum Of {
     SchemaOrFlag,
     /// A schema or a list of schemas.
     SchemaOrSchemas,
+    /// Schemas or lists of names, by name.
+    Dependencies,
     Rules,
     Docs,
 }
@@ -59,7 +61,7 @@ pub(super) const FIELDS: [(&str, &str, Of); 44] = [
     ("properties", "Properties", Of::Named),
     ("additionalProperties", "AdditionalProperties", Of::SchemaOrFlag),
     ("patternProperties", "PatternProperties", Of::Named),
-    ("dependencies", "Dependencies", Of::Any),
+    ("dependencies", "Dependencies", Of::Dependencies),
     ("additionalItems", "AdditionalItems", Of::SchemaOrFlag),
     ("definitions", "Definitions", Of::Named),
     ("externalDocs", "ExternalDocs", Of::Docs),
@@ -116,6 +118,17 @@ pub(super) fn shown(schema: &Value) -> Value {
                 json!({"Schema": null, "JSONSchemas": schemas.iter().map(shown).collect::<Vec<_>>()})
             }
             (value, Of::SchemaOrSchemas) => json!({"Schema": shown(value), "JSONSchemas": null}),
+            (value, Of::Dependencies) => {
+                let named = value.as_object().into_iter().flatten();
+                let named = named.map(|(name, of)| {
+                    let shown = match of.is_array() {
+                        true => json!({"Schema": null, "Property": of}),
+                        false => json!({"Schema": shown(of), "Property": null}),
+                    };
+                    (name.clone(), shown)
+                });
+                Value::Object(named.collect::<Map<_, _>>())
+            }
             (value, Of::Rules) => value.as_array().into_iter().flatten().map(rule::shown).collect(),
             (value, Of::Docs) => json!({
                 "Description": value["description"].as_str().unwrap_or_default(),

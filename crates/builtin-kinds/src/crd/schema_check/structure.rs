@@ -23,17 +23,17 @@ enum Level {
     Field,
 }
 
-/// Returns the errors of a root schema, sorted. A schema with fields that are not supported has none: those are other errors.
-pub(super) fn errors(schema: &Value, at: &str) -> Vec<Cause> {
+/// Returns the errors of a root schema, sorted; `None`: it has fields that are not supported, which are other errors.
+pub(super) fn errors(schema: &Value, at: &str) -> Option<Vec<Cause>> {
     if !is_supported(schema) {
-        return Vec::new();
+        return None;
     }
     let mut found = ErrorList::default();
     invariants(&mut found, schema, Level::Root, at);
     complete_validation(&mut found, schema, Some(schema), at, at);
     let mut causes = found.into_causes();
     causes.sort_by_cached_key(|cause| format!("{}: {}", cause.field, cause.message));
-    causes
+    Some(causes)
 }
 
 /// Whether it can be read as a structural schema, and so can all below it.
