@@ -5,6 +5,7 @@
 
 pub mod admission_policy;
 pub mod admission_webhook;
+pub mod advice;
 pub mod age;
 pub mod catalog;
 pub mod columns;

@@ -33,6 +33,7 @@ pub(super) fn validate(
     let mut found = Errors {
         part: part.to_owned(),
         ranges: version >= Version::V1_36,
+        fills: false,
         causes: Vec::new(),
         bytes: 0,
         bytes_max: BODY_BYTES_MAX,
@@ -49,11 +50,13 @@ pub(super) fn validate(
     found.causes
 }
 
-/// Returns the validation errors of a default. That items of a list are unique is not among them.
+/// Returns the validation errors of a default. A property that has a default is not missing in it; that items of a list are
+/// unique is not checked.
 pub(super) fn validate_default(schema: &Schema, value: &Value, version: Version) -> Vec<Cause> {
     let mut found = Errors {
         part: String::new(),
         ranges: version >= Version::V1_36,
+        fills: true,
         causes: Vec::new(),
         bytes: 0,
         bytes_max: BODY_BYTES_MAX,
@@ -99,6 +102,8 @@ struct Errors {
     part: String,
     /// Whether integers are checked against the range of their format.
     ranges: bool,
+    /// Whether a property that has a default is not missing.
+    fills: bool,
     causes: Vec<Cause>,
     /// Length of the messages so far, and its limit: with a limit of 0 the first error ends the search.
     bytes: usize,
@@ -300,7 +305,11 @@ impl Errors {
         };
         let required = schema.rules.required.iter().map(String::as_str);
         for name in required.chain(embedded.iter().copied()) {
-            if !fields.contains_key(name) {
+            let filled = || {
+                let property = schema.properties.get(name).filter(|_| self.fills);
+                property.is_some_and(|property| property.default.is_some())
+            };
+            if !fields.contains_key(name) && !filled() {
                 self.add(
                     "FieldValueRequired",
                     "Required value".to_owned(),
@@ -379,6 +388,7 @@ impl Errors {
         let mut errors = Self {
             part: self.part.clone(),
             ranges: self.ranges,
+            fills: self.fills,
             causes: Vec::new(),
             bytes: 0,
             bytes_max,

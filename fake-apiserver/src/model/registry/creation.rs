@@ -7,7 +7,7 @@ use apimachinery::status::Status;
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
 use builtin_kinds::rbac::Attributes;
-use builtin_kinds::{admission_policy, crd, naming, ownership, types, unevaluated, validation};
+use builtin_kinds::{admission_policy, advice, crd, naming, ownership, types, unevaluated, validation};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -125,6 +125,7 @@ impl Writer<'_> {
         }
         let object = self.identified(object, name, &uid);
         self.check_new(&object, name)?;
+        self.warnings.extend(advice::of_new(&kind, &object));
         self.check_may_create(name)?;
         self.admit_by_policies((Some(&object), None), name, None)?;
         self.validate_new_by_hooks(&object, name)?;

@@ -11,7 +11,7 @@ use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
 use builtin_kinds::crd::Definition;
-use builtin_kinds::{admission_policy, convert, crd, ownership, types, validation};
+use builtin_kinds::{admission_policy, advice, convert, crd, ownership, types, validation};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -215,6 +215,10 @@ impl Writer<'_> {
         errors.extend(found.causes);
         if !errors.is_empty() {
             return Err(Status::invalid_object(&kind, current.name(), &errors));
+        }
+        if subresource.is_none() {
+            self.warnings
+                .extend(advice::of_changed(&kind, &manifest, &stored));
         }
         let known: HashSet<&str> = finalizers(&stored).collect();
         let fresh: Vec<&str> = finalizers(&manifest)

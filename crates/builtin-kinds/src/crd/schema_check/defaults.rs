@@ -5,7 +5,7 @@
 use apimachinery::Version;
 use serde_json::Value;
 
-use super::super::prune::{coerce_embedded, fill, prune_below};
+use super::super::prune::{coerce_embedded, prune_below};
 use super::super::structural::{Schema, members};
 use super::super::{rules, validate};
 use crate::error_list::ErrorList;
@@ -88,10 +88,7 @@ fn own(
             .iter()
             .for_each(|field| found.required(&format!("{at}.{field}"), ""));
     }
-    // A required property that has a default is not missing.
-    let mut filled = default.clone();
-    fill(&mut filled, &read);
-    let mut causes = validate::validate_default(&read, &filled, version);
+    let mut causes = validate::validate_default(&read, default, version);
     if causes.is_empty() {
         causes = rules::evaluate_all(&read, default, Some(default)).causes;
     }
