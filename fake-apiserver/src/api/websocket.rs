@@ -82,7 +82,7 @@ pub fn handshake(request: &HttpRequest) -> Option<(u16, Vec<(String, String)>)> 
     };
     let mut protocols = offered(request).filter(|protocol| !protocol.is_empty() && !is_token(protocol));
     if let Some(protocol) = protocols.next() {
-        // The server has none of its own to choose by.
+        // The server has no list to choose by.
         if protocols.next().is_some() {
             return Some((400, Vec::new()));
         }

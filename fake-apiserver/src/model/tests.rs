@@ -22,6 +22,7 @@ mod events;
 mod history;
 mod initial_state;
 mod lists;
+mod plugins;
 mod properties;
 mod requests;
 mod scales;

@@ -44,7 +44,7 @@ pub(super) fn root(found: &mut ErrorList, schema: &Value, at: &str, (has_status,
         let invalid: Vec<Cause> = found.since(before).to_vec();
         rule_check::check(found, schema, at, &invalid);
     }
-    // All other fields that are not supported have errors of their own.
+    // All other fields that are not supported have separate errors.
     if found.len() == first && is_unsupported {
         found.invalid(at, &"".into(), "OpenAPIV3Schema 'schema' is not supported");
     }

@@ -31,6 +31,7 @@ impl Writer<'_> {
     /// 403 for a pod with a class or an account that is not there, or that contradicts its class; 422 for a service that
     /// asks for what another one has.
     pub(super) fn admit_new(&self, object: &mut Value, name: &str, uid: &str) -> Result<bool, Status> {
+        let protects = self.has(AdmissionPlugin::StorageObjectInUseProtection);
         match types::of(&self.kind).map(|known| known.name) {
             Some("core/v1.Pod") => self.admit_pod(object, name)?,
             // Only the store of the whole object allocates.
@@ -40,8 +41,10 @@ impl Writer<'_> {
                 self.complete_claim(object);
                 self.protect(object, "kubernetes.io/pvc-protection");
             }
-            Some("core/v1.PersistentVolume") => self.protect(object, "kubernetes.io/pv-protection"),
-            Some("storage/v1.VolumeAttributesClass") => {
+            Some("core/v1.PersistentVolume") if protects => {
+                self.protect(object, "kubernetes.io/pv-protection");
+            }
+            Some("storage/v1.VolumeAttributesClass") if protects => {
                 self.protect(object, "kubernetes.io/vac-protection");
             }
             Some("core/v1.Node") if self.has(AdmissionPlugin::TaintNodesByCondition) => taint(object),

@@ -99,7 +99,15 @@ impl Writer<'_> {
         self.name_namespace(object);
         // Admission of these kinds comes before the webhooks, what else the server adds after them.
         let known = types::of(&self.kind).map(|known| known.name);
-        if let Some("core/v1.Pod" | "core/v1.PersistentVolumeClaim" | "networking/v1.Ingress") = known {
+        if let Some(
+            "core/v1.Pod"
+            | "core/v1.PersistentVolumeClaim"
+            | "core/v1.PersistentVolume"
+            | "core/v1.Node"
+            | "storage/v1.VolumeAttributesClass"
+            | "networking/v1.Ingress",
+        ) = known
+        {
             let status = object.get("status").cloned();
             self.admit_new(object, name, uid)?;
             match status {
