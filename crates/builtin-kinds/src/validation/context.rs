@@ -91,9 +91,14 @@ impl<'a> FieldContext<'a> {
         self.indexes.find(self.list, fields, own.collect())
     }
 
+    /// Returns the indices of the first and last item of `list` that has this value in `field`.
+    pub(super) fn find(&self, list: &[Value], field: &str, value: &Value) -> Option<(usize, usize)> {
+        self.indexes.find(list, &[field], vec![value.clone()])
+    }
+
     /// Returns whether an item of `list` has this value in `field`.
     pub(super) fn has(&self, list: &[Value], field: &str, value: &Value) -> bool {
-        self.indexes.find(list, &[field], vec![value.clone()]).is_some()
+        self.find(list, field, value).is_some()
     }
 
     /// Returns a list field; empty if there is none.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::context::FieldContext;
 use super::formats::{is_port, qualified_name};
+use super::volumes::is_sound;
 use crate::error_list::ErrorList;
 use crate::fields::list;
 use crate::naming::subdomain;
@@ -443,7 +444,10 @@ pub(super) fn mount(context: &FieldContext<'_>, errors: &mut ErrorList) {
     // A StatefulSet adds the volumes of its claim templates.
     let claims = list(&context.root["spec"], "volumeClaimTemplates");
     let said = &context.value["name"];
-    let known = context.has(volumes, "name", said) || context.has(claims, "metadata.name", said);
+    // An invalid volume is none.
+    let named = context.find(volumes, "name", said);
+    let is_volume = named.is_some_and(|(first, last)| is_sound(&volumes[first]) || is_sound(&volumes[last]));
+    let known = is_volume || context.has(claims, "metadata.name", said);
     if name.is_empty() || !known {
         errors.not_found(&context.at("name"), &name.into());
     }

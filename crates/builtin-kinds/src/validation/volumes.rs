@@ -2,9 +2,11 @@
 //!
 //! Source: kubernetes `pkg/apis/core/validation/validation.go`.
 
+use serde_json::Value;
+
 use super::context::FieldContext;
 use crate::error_list::ErrorList;
-use crate::types;
+use crate::{naming, types};
 
 /// Required fields of volume sources.
 const NEEDED: [(&str, &str); 4] = [
@@ -13,6 +15,23 @@ const NEEDED: [(&str, &str); 4] = [
     ("secret", "secretName"),
     ("persistentVolumeClaim", "claimName"),
 ];
+
+/// Whether a volume has one source, with what it needs, and a valid name.
+pub(super) fn is_sound(volume: &Value) -> bool {
+    let fields = volume.as_object().into_iter().flatten();
+    let mut sources = fields
+        .map(|(field, _)| field.as_str())
+        .filter(|field| *field != "name");
+    let only = sources.next();
+    let complete = |(source, field): &(&str, &str)| {
+        only != Some(*source)
+            || volume[*source][*field]
+                .as_str()
+                .is_some_and(|text| !text.is_empty())
+    };
+    let name = volume["name"].as_str().unwrap_or_default();
+    sources.next().is_none() && NEEDED.iter().all(complete) && naming::label(name).is_empty()
+}
 
 pub(super) fn volume_source(context: &FieldContext<'_>, errors: &mut ErrorList) {
     let fields = context.value.as_object().into_iter().flatten();
