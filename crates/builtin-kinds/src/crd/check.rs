@@ -82,16 +82,29 @@ fn text(json: &Value) -> &str {
     json.as_str().unwrap_or_default()
 }
 
+/// Fields of a version that are properties of the definition where all versions have the same.
+const PER_VERSION: [&str; 4] = [
+    "schema",
+    "subresources",
+    "additionalPrinterColumns",
+    "selectableFields",
+];
+
 fn versions(found: &mut ErrorList, spec: &Value, server: Version) {
     let versions = list(spec, "versions");
     // Properties that all versions share are checked and reported once, as properties of all of them.
     let any_status = versions
         .iter()
         .any(|version| version["subresources"]["status"].is_object());
+    // Compared once: with every version for every version, the cost would be the square of their number.
+    let shared: Vec<&str> = PER_VERSION
+        .into_iter()
+        .filter(|field| versions.iter().all(|other| other[*field] == versions[0][*field]))
+        .collect();
+    let shares = |field: &str| shared.contains(&field);
     for (index, version) in versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
         legal_name(found, &format!("{at}.name"), &version["name"], dns1035_label);
-        let shares = |field: &str| versions.iter().all(|other| other[field] == version[field]);
         let place = |field: &str, of_version: &str, of_spec: &str| match shares(field) {
             true => format!("spec.{of_spec}"),
             false => format!("{at}.{of_version}"),
