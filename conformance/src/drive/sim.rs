@@ -1,6 +1,6 @@
 //! Client and server in one thread under virtual time: same scenario, same client, same seed, same trace.
 //!
-//! Nothing here waits for anything outside the runtime. Connections are [`pipe`]s, or requests are handed over in process
+//! Nothing here waits for anything outside the runtime. Connections are [`Pipe`]s, or requests are handed over in process
 //! ([`Link`]); time is tokio's paused clock, and libraries that draw randomness from `fastrand` get the seed.
 
 use std::future::{Ready, ready};
@@ -8,16 +8,14 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use fake_apiserver::net::{
-    ConnectionSettings, Core, Edge, InProcess, ListenerLimits, Protocol, serve_connection,
-};
+use fake_apiserver::net::{ConnectionSettings, Core, Edge, InProcess, ListenerLimits, Protocol};
 use fake_apiserver::scenario::{Scenario, SharedScenario, Transport};
 use fake_apiserver::server::Server;
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tower::Service;
 
-use super::pipe::{Pipe, pipe};
+use super::pipe::{Pipe, connect};
 use super::{Run, alarm, play, stack};
 use crate::client::Client;
 
@@ -145,17 +143,7 @@ impl Service<Uri> for Dialer {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let Some(conn) = self.edge.accept() else {
-            return ready(Err(io::ErrorKind::ConnectionRefused.into()));
-        };
-        let (near, far) = pipe();
-        tokio::spawn(serve_connection(
-            self.edge.clone(),
-            conn,
-            far,
-            self.settings.clone(),
-            std::future::pending(),
-        ));
-        ready(Ok(TokioIo::new(near)))
+        let near = connect(&self.edge, self.settings.clone(), std::future::pending());
+        ready(near.map(TokioIo::new))
     }
 }

@@ -2,12 +2,12 @@
 //! client library.
 
 use std::fmt;
-use std::future::{Ready, pending, ready};
+use std::future::{Ready, ready};
 use std::io;
 use std::task::{Context, Poll};
 
-use fake_apiserver::net::pipe::{Pipe, pipe};
-use fake_apiserver::net::{ConnectionSettings, Edge, serve_connection};
+use fake_apiserver::net::pipe::{Pipe, connect};
+use fake_apiserver::net::{ConnectionSettings, Edge};
 use fake_apiserver::record::Replica;
 use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Request, Response, Uri};
@@ -151,24 +151,12 @@ impl Service<Uri> for Dialer {
 
     fn call(&mut self, _: Uri) -> Self::Future {
         let mut running = self.running.clone();
-        let accepted = if running.has_changed().is_ok() {
-            self.edge.accept()
-        } else {
-            None
-        };
-        let Some(conn) = accepted else {
+        if running.has_changed().is_err() {
             return ready(Err(io::ErrorKind::ConnectionRefused.into()));
-        };
-        let (near, far) = pipe();
-        let settings = ConnectionSettings::default();
-        let serving = serve_connection(self.edge.clone(), conn, far, settings, pending());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = serving => {}
-                // No value is ever sent: it changes when the server is dropped.
-                _ = running.changed() => {}
-            }
-        });
-        ready(Ok(TokioIo::new(near)))
+        }
+        // No value is ever sent: it changes when the server is dropped.
+        let dropped = async move { drop(running.changed().await) };
+        let near = connect(&self.edge, ConnectionSettings::default(), dropped);
+        ready(near.map(TokioIo::new))
     }
 }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::Transport;
+use super::{ConnectionSettings, Edge, Transport, serve_connection};
 
 /// Bytes in flight per direction before a writer waits (about as a loopback socket).
 pub(crate) const CAPACITY_BYTES: usize = 256 * 1024;
@@ -37,6 +37,27 @@ pub fn pipe() -> (Pipe, Pipe) {
             outgoing: back,
         },
     )
+}
+
+/// Returns the near end of a connection that `edge` serves in a task of the current runtime, until it is closed or `until` completes.
+///
+/// # Errors
+/// `ConnectionRefused`: the server accepts none now.
+pub fn connect(
+    edge: &Edge,
+    settings: ConnectionSettings,
+    until: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<Pipe> {
+    let conn = edge.accept().ok_or(io::ErrorKind::ConnectionRefused)?;
+    let (near, far) = pipe();
+    let serving = serve_connection(edge.clone(), conn, far, settings, std::future::pending());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = serving => {}
+            () = until => {}
+        }
+    });
+    Ok(near)
 }
 
 /// One direction.
