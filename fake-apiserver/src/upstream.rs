@@ -89,6 +89,15 @@ pub enum Failure {
     Broken(String),
 }
 
+/// Returns the message of the first cause of an error, for a [`Failure`].
+pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
 /// Settings of a server that forwards.
 #[derive(Clone)]
 pub struct Settings {

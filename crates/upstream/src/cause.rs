@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use fake_apiserver::upstream::Failure;
+use fake_apiserver::upstream::{Failure, innermost};
 use kube_client::client::AuthError;
 
 /// Returns why there is no response.
@@ -23,15 +23,6 @@ pub(crate) fn of_credentials(error: &(dyn Error + 'static)) -> Option<String> {
         next = error.source();
     }
     None
-}
-
-/// Returns the message of the first cause.
-pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }
 
 fn words(error: &AuthError) -> String {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use fake_apiserver::scenario::nearest;
+use fake_apiserver::upstream::innermost;
 use kube_client::Client;
 use kube_client::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
@@ -85,7 +87,7 @@ pub async fn load(path: &Path, context: Option<&str>, lending: &Lending) -> Resu
         return Err(LoadError::NoCurrentContext { path: file(), known });
     };
     if !known.contains(&name) {
-        let nearest = nearest(&name, &known);
+        let nearest = nearest(&name, known.iter().map(String::as_str)).map(str::to_owned);
         return Err(LoadError::NoContext {
             path: file(),
             name,
@@ -106,7 +108,7 @@ pub async fn load(path: &Path, context: Option<&str>, lending: &Lending) -> Resu
     let client = |config: Config| {
         Client::try_from(config).map_err(|error| match cause::of_credentials(&error) {
             Some(why) => LoadError::NoCredentials { path: file(), why },
-            None => unusable(cause::innermost(&error)),
+            None => unusable(innermost(&error)),
         })
     };
     let mut bare = config.clone();
@@ -133,16 +135,6 @@ fn lent(mut config: Config, lending: &Lending) -> Option<Config> {
     Some(config)
 }
 
-/// Returns the most similar name, if one is similar.
-fn nearest(name: &str, known: &[String]) -> Option<String> {
-    let scored = known
-        .iter()
-        .map(|known| (strsim::jaro_winkler(name, known), known));
-    let best = scored.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    best.filter(|(score, _)| *score > 0.8)
-        .map(|(_, known)| known.clone())
-}
-
 /// Returns the error in words, without text of the file.
 fn words(error: &KubeconfigError) -> String {
     match error {
@@ -156,9 +148,9 @@ fn words(error: &KubeconfigError) -> String {
             None => "no kubeconfig: invalid YAML".to_owned(),
         },
         KubeconfigError::LoadClientCertificate(_) => {
-            format!("the client certificate: {}", cause::innermost(error))
+            format!("the client certificate: {}", innermost(error))
         }
-        KubeconfigError::LoadClientKey(_) => format!("the client key: {}", cause::innermost(error)),
+        KubeconfigError::LoadClientKey(_) => format!("the client key: {}", innermost(error)),
         KubeconfigError::CurrentContextNotSet
         | KubeconfigError::KindMismatch
         | KubeconfigError::ApiVersionMismatch

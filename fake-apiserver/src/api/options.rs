@@ -149,7 +149,7 @@ impl ListOptions {
 }
 
 /// Returns false for an absent value, `0` and `false`; true for any other text, including an empty one.
-pub(super) fn truthy(value: &str) -> bool {
+pub(crate) fn truthy(value: &str) -> bool {
     !(value == "0" || value.eq_ignore_ascii_case("false"))
 }
 

@@ -10,7 +10,7 @@ use prost::Message;
 use serde_json::{Map, Value};
 
 /// Prefix of every body.
-const MAGIC: &[u8] = b"k8s\0";
+pub(crate) const MAGIC: &[u8] = b"k8s\0";
 
 /// Decodes the object in a body to JSON. For an object of another kind only its type is decoded, with which the caller
 /// rejects it.

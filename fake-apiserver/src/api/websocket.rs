@@ -14,7 +14,7 @@ use super::HttpRequest;
 const VERSION: &str = "13";
 
 /// Beginning of the subprotocol with the bearer token of a browser, which cannot set other headers.
-const BEARER: &str = "base64url.bearer.authorization.k8s.io.";
+pub(crate) const BEARER: &str = "base64url.bearer.authorization.k8s.io.";
 
 /// Returns the bearer token in the subprotocols of a request; `None`: it has none.
 ///

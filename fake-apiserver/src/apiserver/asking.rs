@@ -4,6 +4,7 @@ use apimachinery::options::{Collection, Representation};
 use trace::record::Verb;
 
 use crate::api;
+use crate::api::options::truthy;
 use crate::api::{HttpRequest, Request};
 
 pub(super) fn verb(parsed: Option<&Request>, request: &HttpRequest, query: &[(String, String)]) -> Verb {
@@ -64,12 +65,10 @@ pub(super) fn collection_of(request: &Request) -> Option<&Collection> {
     }
 }
 
-/// Parses `watch` as kube-apiserver does: only absent, `0` and `false` are false.
+/// Parses `watch` as kube-apiserver does.
 fn is_watch(query: &[(String, String)]) -> bool {
-    query
-        .iter()
-        .find(|(name, _)| name == "watch")
-        .is_some_and(|(_, value)| value != "0" && !value.eq_ignore_ascii_case("false"))
+    let value = query.iter().find(|(name, _)| name == "watch");
+    value.is_some_and(|(_, value)| truthy(value))
 }
 
 pub(super) fn encode_query(query: &[(String, String)]) -> String {

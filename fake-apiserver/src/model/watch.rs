@@ -23,7 +23,7 @@ use super::view::View;
 use super::{Model, replica_id, table};
 
 /// Annotation of the bookmark that ends the initial events (KEP-3157).
-const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// One line of a watch stream.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use trace::record::{Side, StreamId};
 use super::answer::end_connection;
 use super::{Edge, Piece, Ticket};
 use crate::server::Input;
-use crate::upstream::{Failure, Inbound, Outbound};
+use crate::upstream::{Failure, Inbound, Outbound, innermost};
 
 /// Connection to a real apiserver, with the credentials that it lends.
 pub trait Upstream: Send + Sync {
@@ -193,13 +193,4 @@ pub(super) async fn serve_tunnel(
     // The flush carries it out, and fails because of it.
     let _ = tokio::io::AsyncWriteExt::flush(&mut client).await;
     Side::Server
-}
-
-/// Returns the message of the first cause.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }

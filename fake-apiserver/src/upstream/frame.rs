@@ -11,9 +11,7 @@ use trace::record::FrameType;
 
 use super::{Marker, Metadata};
 use crate::model::WatchFrame;
-
-/// Annotation that ends the initial events.
-const END_MARKER: &str = "k8s.io/initial-events-end";
+use crate::model::watch::INITIAL_EVENTS_END;
 
 #[derive(Deserialize)]
 struct Line {
@@ -104,7 +102,7 @@ pub(crate) fn read(line: Bytes) -> (WatchFrame, Option<Named>) {
 pub(crate) fn bookmark(named: &Named, version: &str, initial_events_end: Option<&str>) -> WatchFrame {
     let mut metadata = json!({ "resourceVersion": version, "creationTimestamp": null });
     if let Some(value) = initial_events_end {
-        metadata["annotations"] = json!({ END_MARKER: value });
+        metadata["annotations"] = json!({ INITIAL_EVENTS_END: value });
     }
     let object = json!({ "kind": named.kind, "apiVersion": named.api_version, "metadata": metadata });
     let mut line = encode_json(&json!({ "type": "BOOKMARK", "object": object }));
@@ -132,10 +130,10 @@ pub(crate) fn remarked(frame: WatchFrame, initial_events_end: Option<String>) ->
         if let Some(annotations) = annotations.as_object_mut() {
             match &initial_events_end {
                 Some(value) => {
-                    annotations.insert(END_MARKER.to_owned(), json!(value));
+                    annotations.insert(INITIAL_EVENTS_END.to_owned(), json!(value));
                 }
                 None => {
-                    annotations.shift_remove(END_MARKER);
+                    annotations.shift_remove(INITIAL_EVENTS_END);
                 }
             }
         }

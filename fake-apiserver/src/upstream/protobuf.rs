@@ -2,10 +2,10 @@
 //!
 //! Source: apimachinery `runtime/generated.proto` (`Unknown`), `meta/v1/generated.proto` (`ObjectMeta`).
 
-use super::Metadata;
+use prost::decode_length_delimiter as varint;
 
-/// Prefix of every message.
-const MAGIC: &[u8] = b"k8s\0";
+use super::Metadata;
+use crate::api::protobuf::MAGIC;
 
 /// Returns the metadata of an object; `None` if there is none in these bytes, the beginning of a message.
 pub(super) fn metadata(message: &[u8]) -> Option<Metadata> {
@@ -26,16 +26,16 @@ pub(super) fn metadata(message: &[u8]) -> Option<Metadata> {
 }
 
 /// Returns the first field of this number, which has a length. Of a message that is cut, as much of it as there is.
-fn field(mut message: &[u8], wanted: u64) -> Option<&[u8]> {
+fn field(mut message: &[u8], wanted: usize) -> Option<&[u8]> {
     while !message.is_empty() {
-        let tag = varint(&mut message)?;
+        let tag = varint(&mut message).ok()?;
         let length = match tag & 7 {
             0 => {
-                varint(&mut message)?;
+                varint(&mut message).ok()?;
                 continue;
             }
             1 => 8,
-            2 => usize::try_from(varint(&mut message)?).ok()?,
+            2 => varint(&mut message).ok()?,
             5 => 4,
             _ => return None,
         };
@@ -43,19 +43,6 @@ fn field(mut message: &[u8], wanted: u64) -> Option<&[u8]> {
             return Some(&message[..length.min(message.len())]);
         }
         message = message.get(length..)?;
-    }
-    None
-}
-
-fn varint(message: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = message.split_first()?;
-        *message = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
     }
     None
 }

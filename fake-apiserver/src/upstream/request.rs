@@ -13,9 +13,8 @@ use trace::record::Verb;
 
 use super::{Identity, Outbound, Settings};
 use crate::api::HttpRequest;
-
-/// Subprotocol of a WebSocket that carries a bearer token.
-const BEARER_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
+use crate::api::options::truthy;
+use crate::api::websocket::BEARER;
 
 /// Headers of one connection, beside those that `Connection` names.
 const HOP_BY_HOP: [HeaderName; 10] = [
@@ -50,8 +49,7 @@ pub(crate) fn verb(request: &HttpRequest) -> Verb {
             .find(|(name, _)| name == wanted)
             .map(|(_, value)| value.as_str())
     };
-    // As kube-apiserver parses it: only absent, `0` and `false` are false.
-    let watch = value("watch").is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"));
+    let watch = value("watch").is_some_and(truthy);
     match place.verb {
         Some("proxy") => Verb::Other,
         None if !place.is_collection() => Verb::Other,
@@ -210,7 +208,7 @@ fn is_credential(name: &HeaderName) -> bool {
 fn has_bearer_protocol(headers: &HeaderMap) -> bool {
     let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let mut protocols = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
-    protocols.any(|protocol| protocol.trim_ascii().starts_with(BEARER_PROTOCOL.as_bytes()))
+    protocols.any(|protocol| protocol.trim_ascii().starts_with(BEARER.as_bytes()))
 }
 
 fn forbidden(why: &str) -> Status {
