@@ -83,6 +83,14 @@ impl World {
         }
     }
 
+    /// Waits until the request of the upstream has ended.
+    async fn upstream_closes(&self) {
+        self.upstream
+            .wait("{closed: any, since: 0}")
+            .await
+            .expect("the request to the upstream ends, too");
+    }
+
     /// Sends a request, and reads until the response has this text.
     async fn ask(&self, head: &str, until: &str) -> TcpStream {
         let mut socket = TcpStream::connect(&self.address)
@@ -138,11 +146,7 @@ async fn an_upgraded_connection_carries_bytes_both_ways() {
         .expect("the proxy reads");
     read_until(&mut socket, "ping").await;
     drop(socket);
-    world
-        .upstream
-        .wait("{closed: any, since: 0}")
-        .await
-        .expect("the upstream's connection ends, too");
+    world.upstream_closes().await;
     world
         .proxy
         .wait_for("{closed: any, since: 0}")
@@ -157,11 +161,7 @@ async fn a_watch_that_is_given_up_is_given_up_upstream() {
         .ask("GET /api/v1/namespaces?watch=1", "\"kube-system\"")
         .await;
     drop(socket);
-    world
-        .upstream
-        .wait("{closed: any, since: 0}")
-        .await
-        .expect("the upstream's watch ends, too");
+    world.upstream_closes().await;
 }
 
 #[tokio::test]
@@ -175,11 +175,7 @@ async fn a_watch_that_a_rule_ends_is_given_up_upstream() {
         .rule("{do: [{error: {code: 410, reason: Expired}}, {end: eof}]}")
         .expect("a watch is open");
     read_until(&mut socket, "\"Expired\"").await;
-    world
-        .upstream
-        .wait("{closed: any, since: 0}")
-        .await
-        .expect("the upstream's watch ends, too");
+    world.upstream_closes().await;
 }
 
 #[tokio::test]
