@@ -1,5 +1,6 @@
 //! The scenarios that are part of this program.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,6 +12,19 @@ pub(crate) const SCENARIOS: &[(&str, &str, u64)] = include!(concat!(env!("OUT_DI
 /// Returns whether there is a built-in scenario of this id.
 pub(crate) fn has(id: &str) -> bool {
     SCENARIOS.iter().any(|(known, ..)| *known == id)
+}
+
+/// Returns the content of a scenario's file. `is_built_in`: of the one that is part of this program.
+///
+/// # Errors
+///
+/// The file cannot be read any more.
+pub(crate) fn text(scenario: &Scenario, is_built_in: bool) -> io::Result<String> {
+    let built_in = SCENARIOS.iter().find(|(id, ..)| *id == scenario.id);
+    match built_in.filter(|_| is_built_in) {
+        Some((_, text, _)) => Ok((*text).to_owned()),
+        None => std::fs::read_to_string(&scenario.path),
+    }
 }
 
 /// Parses the text of the built-in scenario of this id. Its path is that of the file in the repository.

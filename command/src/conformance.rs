@@ -13,7 +13,6 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use conformance::adapter::attempt::{self, Plan};
 use conformance::adapter::child::{StartError, TimeLimits};
-use conformance::adapter::evidence;
 use conformance::adapter::limiter::Limiter;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::{Rules, Shard, Standing, exit_code};
@@ -27,7 +26,7 @@ use self::select::Selected;
 use crate::scoring::{Flaky, edition_of};
 use crate::stop::Stop;
 use crate::words::span;
-use crate::{Failure, known_failures, private, stage};
+use crate::{Failure, kept, known_failures, private, stage};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -161,14 +160,7 @@ enum Keep {
 /// As the exit codes document.
 pub(crate) fn run(arguments: Conformance) -> Result<(), Failure> {
     let baseline = known_failures::read(arguments.known_failures.as_deref())?;
-    if let Some(folder) = &arguments.evidence
-        && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
-    {
-        return Err(Failure::Usage(format!(
-            "--evidence {} is not empty: name a new directory",
-            folder.display()
-        )));
-    }
+    arguments.evidence.as_deref().map_or(Ok(()), kept::check)?;
     arguments.files.check()?;
     let selected = select::select(&arguments)?;
     let exists = |id: &str| selected.exists(id);
@@ -295,12 +287,12 @@ fn keep(arguments: &Conformance, test: &Tested) -> Result<(), Failure> {
             Keep::Always => was_played,
         };
         if kept {
-            let folder = folder
-                .join(&test.scenario.id)
-                .join(format!("attempt-{}", number + 1));
-            select::text(arguments, &test.scenario)
-                .and_then(|text| evidence::write(&folder, attempt, &text, arguments.seed, arguments.edition))
-                .map_err(|error| Failure::System(format!("cannot write {}", folder.display()), error))?;
+            let scenario = &test.scenario;
+            let text = select::text(arguments, scenario).map_err(|error| {
+                Failure::System(format!("cannot read {}", scenario.path.display()), error)
+            })?;
+            let scoring = (arguments.seed, arguments.edition);
+            kept::attempt(folder, number + 1, attempt, &text, scoring)?;
         }
     }
     Ok(())

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use clap::Args;
 use fake_apiserver::net::ServeOptions;
-use fake_apiserver::record::Record;
 use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::{ScenarioFile, Style};
 use fake_apiserver::server::{Limits, Server};
 use judge::wire::{Loops, Needs, needs};
 
-use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
+use crate::judging::{Judge, JudgeArguments};
 use crate::serve::Listening;
-use crate::stage::{self, Announce, Origin, Running, Stage};
+use crate::session::Session;
+use crate::stage::{self, Announce, Origin, Stage};
 use crate::{Failure, output};
 
 /// Serve one scenario to any client until interrupted.
@@ -75,18 +75,16 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         .iter()
         .map(|excuse| excuse.invariant.clone());
     let judge = Judge::new(Loops::Many, excused.collect());
-    let commentator = Commentator {
-        judge: judge.clone(),
+    let session = Session {
+        announce: Announce::Shell,
+        introduction: None,
+        exit_with_stdin: false,
         shows_all: true,
+        shown_from: 0,
+        judging: play.judging,
     };
     stage::block_on(async |stop| {
         stop.or_end_unnoticed();
-        let mut running = Running::open(stage, judge.clone()).await?;
-        running.introduce(&stop, Announce::Shell).await?;
-        let hear = |now, records: &[Record]| commentator.hear(now, records);
-        running.serve(0, stop.requested(), hear).await;
-        stage::unbroken(&running.edge)?;
-        drop(running);
-        conclude(&judge.verdict(), &play.judging, &stop).await
+        session.hold(stage, judge, &stop).await
     })
 }

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use clap::Args;
 use fake_apiserver::api::Access;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
-use fake_apiserver::record::Record;
 use fake_apiserver::server::Server;
 use fake_apiserver::upstream::Settings;
 use judge::wire::Loops;
 use upstream::{Cluster, Lending, LoadError, ProbeError};
 
-use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
+use crate::judging::{Judge, JudgeArguments};
 use crate::serve::ControlArguments;
-use crate::stage::{self, Announce, Origin, Running, Stage};
-use crate::{Failure, output, random};
+use crate::session::Session;
+use crate::stage::{self, Announce, Origin, Stage};
+use crate::{Failure, random};
 
 /// Put faults, rules and the judge in front of a real apiserver.
 ///
@@ -107,24 +107,16 @@ pub(crate) fn run(proxy: Proxy) -> Result<(), Failure> {
         let cluster = cluster.map_err(unusable)?;
         let version = cluster.probe().await.map_err(|error| unanswered(&error))?;
         let stage = staged(&proxy, cluster, version, token, signing_secret);
-        let judge = Judge::of_upstream(Loops::Many);
-        let commentator = Commentator {
-            judge: judge.clone(),
+        let session = Session {
+            announce: proxy.announce,
+            introduction: Some(introduction(&lending)),
+            exit_with_stdin: proxy.exit_with_stdin,
             shows_all: !proxy.quiet,
+            shown_from: 0,
+            judging: proxy.judging,
         };
-        let stop = if proxy.exit_with_stdin {
-            stop.or_end_of_stdin()
-        } else {
-            stop
-        };
-        let mut running = Running::open(stage, judge.clone()).await?;
-        running.introduce(&stop, proxy.announce).await?;
-        output::log(&introduction(&lending));
-        let hear = |now, records: &[Record]| commentator.hear(now, records);
-        running.serve(0, stop.requested(), hear).await;
-        stage::unbroken(&running.edge)?;
-        drop(running);
-        conclude(&judge.verdict(), &proxy.judging, &stop).await
+        let judge = Judge::of_upstream(Loops::Many);
+        session.hold(stage, judge, &stop).await
     })
 }
 

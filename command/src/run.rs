@@ -33,7 +33,7 @@ use self::options::{ALL, Flaky, Format, Profile};
 use self::play::{PASSED, play_or_skip};
 use self::restart::Restart;
 use crate::stop::{INTERRUPTED, Stop};
-use crate::{Failure, built_in, output, private, stage};
+use crate::{Failure, built_in, kept, output, private, stage};
 
 /// Exit code of a run with entries of known failures that are no failures.
 const STALE: u8 = 5;
@@ -126,7 +126,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
         private::check_new(path)?;
     }
     if let Some(folder) = &run.evidence {
-        evidence::check(folder)?;
+        kept::check(folder)?;
     }
     for errors in &mistaken {
         output::log_raw(&errors.render(Style::for_stderr()));

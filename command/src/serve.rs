@@ -7,13 +7,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, ValueEnum};
 use fake_apiserver::api::access::Authorization;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
-use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 use judge::wire::Loops;
 
-use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
-use crate::stage::{self, Announce, Origin, Running, Stage};
+use crate::judging::{Judge, JudgeArguments};
+use crate::session::Session;
+use crate::stage::{self, Announce, Origin, Stage};
 use crate::token::Tokens;
 use crate::webhooks::Called;
 use crate::{Failure, objects};
@@ -217,23 +217,16 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         kubeconfig: listening.kubeconfig,
     };
     let judge = Judge::new(Loops::Many, Vec::new());
-    let commentator = Commentator {
-        judge: judge.clone(),
+    let session = Session {
+        announce: serve.announce,
+        introduction: None,
+        exit_with_stdin: serve.exit_with_stdin,
         shows_all: !serve.quiet,
+        shown_from,
+        judging: serve.judging,
     };
     stage::block_on(async |stop| {
         stop.or_end_unnoticed();
-        let stop = if serve.exit_with_stdin {
-            stop.or_end_of_stdin()
-        } else {
-            stop
-        };
-        let mut running = Running::open(stage, judge.clone()).await?;
-        running.introduce(&stop, serve.announce).await?;
-        let hear = |now, records: &[Record]| commentator.hear(now, records);
-        running.serve(shown_from, stop.requested(), hear).await;
-        stage::unbroken(&running.edge)?;
-        drop(running);
-        conclude(&judge.verdict(), &serve.judging, &stop).await
+        session.hold(stage, judge, &stop).await
     })
 }

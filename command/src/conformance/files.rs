@@ -9,8 +9,7 @@ use ::report::{annotations, badge, html, sarif, summary};
 use clap::Args;
 
 use super::Conformance;
-use crate::report::{self, RESULTS};
-use crate::{Failure, output, private};
+use crate::{Failure, kept, output, private, report};
 
 /// Reports in addition to the one on standard output.
 #[derive(Debug, Args)]
@@ -91,11 +90,7 @@ impl Files {
             }
         }
         if let Some(folder) = &arguments.evidence {
-            // Without kept evidence the folder does not exist: the results are evidence too.
-            std::fs::create_dir_all(folder).map_err(|error| {
-                Failure::System(format!("cannot create the directory {}", folder.display()), error)
-            })?;
-            private::write_new(&folder.join(RESULTS), &results.lines())?;
+            kept::results(folder, &results)?;
             if let Some(path) = &self.html {
                 private::write_new(path, &html::page(&[report::read(folder)?]))?;
             }

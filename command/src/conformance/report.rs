@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
-use ::report::results::{self, AttemptResult, Footer, Kept, KnownFailure, Line, Results, TestResult};
+use ::report::results::{self, AttemptResult, Footer, KnownFailure, Line, Results, TestResult};
 use conformance::adapter::message::Hello;
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
@@ -20,7 +20,7 @@ use super::select::{self, Selected};
 use super::{Conformance, Format};
 use crate::stop::Stop;
 use crate::words::quoted;
-use crate::{Failure, output};
+use crate::{Failure, output, scoring};
 
 /// Maximum contradictions explained per test; others are counted.
 const SHOWN: usize = 3;
@@ -318,14 +318,6 @@ impl<'a> Report<'a> {
 
     /// Returns the last line of JSON. Output without it is incomplete.
     fn footer(&self, tests: &[Tested], stale: &[String], code: u8, interrupted: bool) -> Footer {
-        let kept = |level: Level| {
-            let tally = tally(level, &judged(tests), self.arguments.edition);
-            let kept = Kept {
-                kept: tally.kept,
-                judged: tally.judged,
-            };
-            (level.word().to_lowercase(), kept)
-        };
         Footer {
             complete: !interrupted,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -336,11 +328,8 @@ impl<'a> Report<'a> {
             recovers: self.hello.recovers,
             capabilities: self.hello.caps.clone(),
             tests: tests.len(),
-            outcomes: Outcome::ALL
-                .into_iter()
-                .map(|outcome| (outcome.word().to_owned(), count(tests, outcome)))
-                .collect(),
-            requirements: [Level::Must, Level::Should].map(kept).into(),
+            outcomes: scoring::outcomes(tests.iter().map(|test| test.reported().outcome)),
+            requirements: scoring::requirements(&judged(tests), self.arguments.edition),
             stale_entries: stale.to_vec(),
             exit_code: code,
         }

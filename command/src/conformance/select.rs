@@ -113,11 +113,7 @@ fn of_paths(arguments: &Conformance) -> Result<Vec<Test>, Failure> {
 ///
 /// The file cannot be read any more.
 pub(super) fn text(arguments: &Conformance, scenario: &Scenario) -> io::Result<String> {
-    let built_in = BUILT_IN.iter().find(|(id, ..)| *id == scenario.id);
-    match built_in.filter(|_| arguments.scenarios.is_empty()) {
-        Some((_, text, _)) => Ok((*text).to_owned()),
-        None => std::fs::read_to_string(&scenario.path),
-    }
+    built_in::text(scenario, arguments.scenarios.is_empty())
 }
 
 /// Returns why a test is not played; no process is started for it. `None`: it is played.

@@ -2,39 +2,20 @@
 //!
 //! Both are those of `conformance`, without events: a command reports none. It must not know how a scenario is played or judged.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use ::report::html::{self, Kept};
 use ::report::results::{self, AttemptResult, Footer, KnownFailure, Results, TestResult};
 use conformance::adapter::attempt::Attempt;
-use conformance::adapter::evidence::{self, Evidence, Summary};
+use conformance::adapter::evidence::{Evidence, Summary};
 use conformance::adapter::message::{ClientInfo, Recovers};
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
-use conformance::adapter::tally::tally;
-use fake_apiserver::scenario::catalogue::Level;
 
 use super::report::{Ended, again};
 use super::{Played, Run, Skipped};
-use crate::report::RESULTS;
-use crate::{Failure, built_in, private};
-
-/// Checks, before anything is played, that `folder` is new or empty.
-///
-/// # Errors
-///
-/// It is not.
-pub(super) fn check(folder: &Path) -> Result<(), Failure> {
-    if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Failure::Usage(format!(
-            "--evidence {} is not empty: name a new directory",
-            folder.display()
-        )));
-    }
-    Ok(())
-}
+use crate::{Failure, built_in, kept, private, scoring};
 
 /// Writes what the command line requests. `code`: exit code of the run.
 ///
@@ -45,27 +26,23 @@ pub(super) fn write(ended: &Ended<'_>, run: &Run, code: u8) -> Result<(), Failur
     if !run.keeps_records() {
         return Ok(());
     }
-    let kept = ended.played.iter().filter(|one| !one.records.is_empty());
-    let kept = kept.map(|one| Ok((attempt(one, run), text(one)?)));
-    let kept: Vec<(Attempt, String)> = kept.collect::<Result<_, Failure>>()?;
-    let results = results(ended, run, code);
+    let attempts = ended.played.iter().map(|one| Ok((attempt(one, run), text(one)?)));
+    let attempts: Vec<(Attempt, String)> = attempts.collect::<Result<_, Failure>>()?;
+    let results = results(ended, &attempts, run, code);
     if let Some(folder) = &run.evidence {
-        for (attempt, text) in kept
+        for (attempt, text) in attempts
             .iter()
             .filter(|(attempt, _)| attempt.outcome.accuses_client())
         {
-            let folder = folder.join(&attempt.scenario.id).join("attempt-1");
-            evidence::write(&folder, attempt, text, run.seed, run.edition)
-                .map_err(|error| Failure::System(format!("cannot write {}", folder.display()), error))?;
+            kept::attempt(folder, 1, attempt, text, (run.seed, run.edition))?;
         }
-        // Without a failure the directory does not exist: the results are evidence too.
-        std::fs::create_dir_all(folder).map_err(|error| {
-            Failure::System(format!("cannot create the directory {}", folder.display()), error)
-        })?;
-        private::write_new(&folder.join(RESULTS), &results.lines())?;
+        kept::results(folder, &results)?;
     }
     if let Some(path) = &run.html {
-        let attempts = kept.into_iter().map(|(attempt, text)| Kept {
+        let played = attempts
+            .into_iter()
+            .filter(|(attempt, _)| !attempt.records.is_empty());
+        let attempts = played.map(|(attempt, text)| Kept {
             number: 1,
             scenario: Some(attempt.scenario.clone()),
             evidence: Evidence {
@@ -88,13 +65,8 @@ pub(super) fn write(ended: &Ended<'_>, run: &Run, code: u8) -> Result<(), Failur
 
 /// Returns the content of a scenario's file.
 fn text(played: &Played) -> Result<String, Failure> {
-    let scenario = &played.scenario;
-    let of_program = built_in::SCENARIOS.iter().find(|(id, ..)| *id == scenario.id);
-    match of_program.filter(|_| played.is_built_in) {
-        Some((_, text, _)) => Ok((*text).to_owned()),
-        None => std::fs::read_to_string(&scenario.path)
-            .map_err(|error| Failure::System(format!("cannot read {}", scenario.path.display()), error)),
-    }
+    built_in::text(&played.scenario, played.is_built_in)
+        .map_err(|error| Failure::System(format!("cannot read {}", played.scenario.path.display()), error))
 }
 
 /// Returns the name of the program under test.
@@ -150,23 +122,17 @@ fn standing(played: &Played, run: &Run) -> Standing {
     }
 }
 
-fn results(ended: &Ended<'_>, run: &Run, code: u8) -> Results {
+/// `attempts`: those of the scenarios, in order, with the content of each file.
+fn results(ended: &Ended<'_>, attempts: &[(Attempt, String)], run: &Run, code: u8) -> Results {
     let played = ended.played;
-    let outcomes = Outcome::ALL.into_iter().map(|outcome| {
-        let number = played.iter().filter(|one| self::outcome(one, run) == outcome);
-        (outcome.word().to_owned(), number.count())
-    });
-    let judged = played.iter();
+    let judged = attempts.iter();
     let judged: Vec<_> = judged
-        .filter_map(|one| Some((&*one.scenario, one.result.as_ref().ok()?)))
+        .filter_map(|(attempt, _)| Some((&*attempt.scenario, attempt.verdict.as_ref()?)))
         .collect();
-    let kept = |level: Level| {
-        let tally = tally(level, &judged, run.edition);
-        let (kept, judged) = (tally.kept, tally.judged);
-        (level.word().to_lowercase(), results::Kept { kept, judged })
-    };
     Results {
-        tests: played.iter().map(|one| test(one, run)).collect(),
+        tests: { played.iter().zip(attempts) }
+            .map(|(one, (attempt, text))| test(one, attempt, text, run))
+            .collect(),
         footer: Some(Footer {
             complete: !played.iter().any(|one| one.result == Err(Skipped::Interrupted)),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -183,18 +149,18 @@ fn results(ended: &Ended<'_>, run: &Run, code: u8) -> Results {
             recovers: Recovers::Library,
             capabilities: Vec::new(),
             tests: played.len(),
-            outcomes: outcomes.collect::<BTreeMap<_, _>>(),
-            requirements: [Level::Must, Level::Should].map(kept).into(),
+            outcomes: scoring::outcomes(attempts.iter().map(|(attempt, _)| attempt.outcome)),
+            requirements: scoring::requirements(&judged, run.edition),
             stale_entries: ended.stale.to_vec(),
             exit_code: code,
         }),
     }
 }
 
-fn test(played: &Played, run: &Run) -> TestResult {
+fn test(played: &Played, attempt: &Attempt, text: &str, run: &Run) -> TestResult {
     let scenario = &played.scenario;
     let known = played.known.as_ref().map(|known| KnownFailure {
-        outcome: outcome(played, run).word().to_owned(),
+        outcome: attempt.outcome.word().to_owned(),
         reason: format!("{}: {}", known.by, known.reason),
         issue: known.issue.clone().unwrap_or_else(|| "none public".to_owned()),
         line: 0,
@@ -203,17 +169,14 @@ fn test(played: &Played, run: &Run) -> TestResult {
         id: scenario.id.clone(),
         title: scenario.title.clone(),
         path: scenario.path.display().to_string(),
-        // A file that cannot be read any more was reported when its evidence was written.
-        digest: text(played)
-            .map(|text| results::digest(&text))
-            .unwrap_or_default(),
+        digest: results::digest(text),
         covers: scenario.covers.iter().map(|covered| covered.id.clone()).collect(),
         provoked_by: scenario.provoked_by,
-        outcome: outcome(played, run),
+        outcome: attempt.outcome,
         standing: standing(played, run),
-        message: why(played),
+        message: attempt.why.clone(),
         known,
-        attempts: vec![AttemptResult::from(&attempt(played, run))],
+        attempts: vec![AttemptResult::from(attempt)],
         rerun: again(run, &[played], true),
     }
 }

@@ -58,15 +58,14 @@ pub(super) async fn play_or_skip(
         }
         first.tries.extend(again.tries);
     }
+    first.is_built_in = loaded.is_built_in;
     Ok(first)
 }
 
 async fn attempt(
     run: &Run,
     Loaded {
-        mut scenario,
-        named,
-        is_built_in,
+        mut scenario, named, ..
     }: Loaded,
     sent: &RefCell<Vec<Record>>,
     stop: &Stop,
@@ -100,7 +99,7 @@ async fn attempt(
     };
     match skipped {
         None if stop.is_requested() => Ok(unplayed(scenario, Skipped::Interrupted)),
-        None => play_one(run, scenario, is_built_in, &to_show, sent, stop).await,
+        None => play_one(run, scenario, &to_show, sent, stop).await,
         Some(skipped) => Ok(unplayed(scenario, skipped)),
     }
 }
@@ -142,7 +141,6 @@ fn tried(result: &Result<Verdict, Skipped>) -> Vec<&'static str> {
 async fn play_one(
     run: &Run,
     scenario: SharedScenario,
-    is_built_in: bool,
     to_show: &[&'static str],
     sent: &RefCell<Vec<Record>>,
     stop: &Stop,
@@ -307,7 +305,7 @@ async fn play_one(
         proofs: result
             .as_ref()
             .map_or(Vec::new(), |verdict| proofs(verdict, &told)),
-        is_built_in,
+        is_built_in: false,
         known: None,
         output,
         took,
