@@ -187,16 +187,66 @@ fn emptied(to: &Path) -> Result<(), String> {
 fn release(arguments: &Arguments, root: &Path, work: &Path) -> Result<Release, String> {
     let version = read::version(root)?;
     let programs = programs(arguments, root)?;
-    let mut binaries = Vec::new();
-    for (platform, path) in &programs {
-        let bytes = std::fs::read(path).map_err(|why| format!("{}: {why}", path.display()))?;
-        let read = platform::executable(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
-        if read.dynamic && read.platform.go.0 == "linux" {
+    for program in &programs {
+        program.check(arguments.draft)?;
+    }
+    std::fs::create_dir_all(work).map_err(|why| format!("{}: {why}", work.display()))?;
+    note("documents: completions, manual pages, licences, SBOM");
+    let platforms: Vec<&Platform> = programs.iter().map(|program| program.binary.platform).collect();
+    let sources = read::sources(root)?;
+    let linked = read::linked(root, &platforms)?;
+    let mut documents = read::documents(&sources, &linked, &version)?;
+    let runnable = programs
+        .iter()
+        .map(|program| (program.binary.platform, &*program.path));
+    documents.extend(Runnable::first(runnable, &version)?.documents(work)?);
+    let published = || format!("{}/releases/download/v{version}", env!("CARGO_PKG_REPOSITORY"));
+    let url = arguments.url.clone().unwrap_or_else(published);
+    Ok(Release {
+        url: url.trim_end_matches('/').to_owned(),
+        style: Style {
+            epoch: epoch()?,
+            level: arguments.level,
+        },
+        version,
+        binaries: programs.into_iter().map(|program| program.binary).collect(),
+        sources,
+        documents,
+    })
+}
+
+/// A program that is packaged.
+struct Program {
+    path: PathBuf,
+    binary: Binary,
+    /// Whether it needs the C library of the machine.
+    dynamic: bool,
+}
+
+impl Program {
+    /// Reads an executable, whose header has its platform.
+    fn read(path: &Path) -> Result<Self, String> {
+        let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+        let path = path.canonicalize().map_err(|why| wrong(&why))?;
+        let bytes = std::fs::read(&path).map_err(|why| wrong(&why))?;
+        let platform::Executable { platform, dynamic } =
+            platform::executable(&bytes).map_err(|why| wrong(&why))?;
+        Ok(Self {
+            path,
+            binary: Binary { platform, bytes },
+            dynamic,
+        })
+    }
+
+    /// Checks that it runs where it is installed, and notes what it is. `is_draft`: it is not for publication.
+    fn check(&self, is_draft: bool) -> Result<(), String> {
+        let Binary { platform, bytes } = &self.binary;
+        if self.dynamic && platform.go.0 == "linux" {
             let what = format!(
                 "{} is linked dynamically: it runs only where the C library is as new",
-                path.display()
+                self.path.display()
             );
-            if !arguments.draft {
+            if !is_draft {
                 return Err(format!("{what}; let this command build it, or add --draft"));
             }
             note(&format!("{what}; do not publish it"));
@@ -207,50 +257,23 @@ fn release(arguments: &Arguments, root: &Path, work: &Path) -> Result<Release, S
             platform.state.word(),
             bytes.len().div_ceil(1000)
         ));
-        binaries.push(Binary { platform, bytes });
+        Ok(())
     }
-    std::fs::create_dir_all(work).map_err(|why| format!("{}: {why}", work.display()))?;
-    note("documents: completions, manual pages, licences, SBOM");
-    let platforms: Vec<&Platform> = programs.iter().map(|(platform, _)| *platform).collect();
-    let sources = read::sources(root)?;
-    let linked = read::linked(root, &platforms)?;
-    let mut documents = read::documents(&sources, &linked, &version)?;
-    documents.extend(Runnable::first(&programs, &version)?.documents(work)?);
-    let published = || format!("{}/releases/download/v{version}", env!("CARGO_PKG_REPOSITORY"));
-    let url = arguments.url.clone().unwrap_or_else(published);
-    Ok(Release {
-        url: url.trim_end_matches('/').to_owned(),
-        style: Style {
-            epoch: epoch()?,
-            level: arguments.level,
-        },
-        version,
-        binaries,
-        sources,
-        documents,
-    })
 }
 
 /// Returns the program of each platform: named, or built here.
-fn programs(arguments: &Arguments, root: &Path) -> Result<Vec<(&'static Platform, PathBuf)>, String> {
-    let mut programs = Vec::new();
+fn programs(arguments: &Arguments, root: &Path) -> Result<Vec<Program>, String> {
+    let mut programs: Vec<Program> = Vec::new();
     for path in &arguments.binary {
-        let bytes = std::fs::read(path).map_err(|why| format!("{}: {why}", path.display()))?;
-        let read = platform::executable(&bytes).map_err(|why| format!("{}: {why}", path.display()))?;
+        let program = Program::read(path)?;
+        let target = program.binary.platform.target;
         if programs
             .iter()
-            .any(|(platform, _): &(&Platform, _)| platform.target == read.platform.target)
+            .any(|other| other.binary.platform.target == target)
         {
-            return Err(format!(
-                "{}: a second program for {}",
-                path.display(),
-                read.platform.target
-            ));
+            return Err(format!("{}: a second program for {target}", path.display()));
         }
-        let path = path
-            .canonicalize()
-            .map_err(|why| format!("{}: {why}", path.display()))?;
-        programs.push((read.platform, path));
+        programs.push(program);
     }
     let platforms: Vec<&Platform> = if !programs.is_empty() && arguments.platform.is_empty() {
         Vec::new()
@@ -268,7 +291,7 @@ fn programs(arguments: &Arguments, root: &Path) -> Result<Vec<(&'static Platform
             "{}: building (minutes, unless it is built already)",
             platform.target
         ));
-        programs.push((platform, build::program(platform, root)?));
+        programs.push(Program::read(&build::program(platform, root)?)?);
     }
     Ok(programs)
 }

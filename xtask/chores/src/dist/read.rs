@@ -81,13 +81,16 @@ impl Runnable {
     ///
     /// # Errors
     /// None can run, or one has another version.
-    pub(super) fn first(binaries: &[(&Platform, PathBuf)], version: &str) -> Result<Self, String> {
+    pub(super) fn first<'p>(
+        binaries: impl Iterator<Item = (&'p Platform, &'p Path)>,
+        version: &str,
+    ) -> Result<Self, String> {
         for (platform, path) in binaries {
             let emulator = format!(
                 "qemu-{}-static",
                 platform.target.split('-').next().unwrap_or_default()
             );
-            for command in [vec![path.clone()], vec![emulator.into(), path.clone()]] {
+            for command in [vec![path.to_owned()], vec![emulator.into(), path.to_owned()]] {
                 let program = Self(command);
                 let Ok(printed) = program.run(&["--version"]) else {
                     continue;
