@@ -20,11 +20,17 @@ macro_rules! follows_through_a_410 {
             let client = Client::new(server.service().user_agent(stringify!($name)), "default");
             let api: Api<ConfigMap> = Api::default_namespaced(client);
             let events = watcher(api, watcher::Config::default()).default_backoff();
-            let applied = events.applied_objects().filter_map(async |event| event.ok()).boxed();
+            let applied = events
+                .applied_objects()
+                .filter_map(async |event| event.ok())
+                .boxed();
             let names: Vec<String> = applied.take(2).map(|map| map.name_any()).collect().await;
             assert_eq!(names, ["a", "a"]);
             server.expect(List::of("configmaps"), 2);
-            assert_eq!(server.requests()[0].user_agent.as_deref(), Some(stringify!($name)));
+            assert_eq!(
+                server.requests()[0].user_agent.as_deref(),
+                Some(stringify!($name))
+            );
         }
     };
 }
