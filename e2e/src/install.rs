@@ -232,18 +232,21 @@ pub fn action() -> Result<(), Missing> {
     const DIGESTS: &str = "packages/go/fakeapiserver/checksums.go";
     let dist = dist("go", "action")?;
     let root = Root::new("action", &["bash", "curl", "tar", "gzip", "sed"])?;
-    root.copy_file(&repository().join("action/install"), "action/install")?;
+    root.copy_file(
+        &repository().join("deploy/action/install"),
+        "deploy/action/install",
+    )?;
     root.copy_file(&dist.folder.join("go/checksums.go"), DIGESTS)?;
-    root.succeeds("bash action/install installed");
+    root.succeeds("bash deploy/action/install installed");
     let version = root.succeeds("installed/bin/fake-apiserver --version");
     assert!(version.starts_with("fake-apiserver "), "{version}");
     root.succeeds(&format!("sed -i 's/gz\", \"[0-9a-f]*/gz\", \"0000/' {DIGESTS}"));
-    let refused = root.succeeds("bash action/install other 2>&1 || echo exit code $?");
+    let refused = root.succeeds("bash deploy/action/install other 2>&1 || echo exit code $?");
     assert!(refused.contains("it is not the file of the release"), "{refused}");
     assert!(refused.ends_with("exit code 1\n"), "{refused}");
     // Without a digest the commit is built; there is no Rust here.
     root.succeeds(&format!("sed -i '/gz/d' {DIGESTS}"));
-    let built = root.succeeds("bash action/install other 2>&1 || true");
+    let built = root.succeeds("bash deploy/action/install other 2>&1 || true");
     assert!(
         built.contains("fake-apiserver is built") && built.contains("cargo"),
         "{built}"

@@ -1,4 +1,4 @@
-//! The recipes of `docs/ci.md` and the action in `action/`, run as far as possible without the services: every
+//! The recipes of `docs/ci.md` and the action in `deploy/action/`, run as far as possible without the services: every
 //! command, in the shell and with the variables of the service.
 
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ fn evaluated(text: &str, inputs: &Value) -> String {
 
 /// Runs the steps of the action like a workflow with these `with` inputs. Stops at the first failure.
 fn act(author: &Author, with: &Value) -> Output {
-    let action = yaml(&text("action/action.yml"));
+    let action = yaml(&text("deploy/action/action.yml"));
     let inputs: serde_json::Map<String, Value> = action["inputs"]
         .as_object()
         .expect("the action has inputs")
@@ -211,7 +211,7 @@ fn act(author: &Author, with: &Value) -> Output {
                 (name.clone(), evaluated(value, &inputs))
             })
             .collect();
-        let action = repository::root().join("action");
+        let action = repository::root().join("deploy/action");
         variables.push(("GITHUB_ACTION_PATH".to_owned(), action.display().to_string()));
         let summary = author.folder.join("summary.md").display().to_string();
         variables.push(("GITHUB_STEP_SUMMARY".to_owned(), summary));
@@ -312,7 +312,7 @@ fn has_attempts(folder: &Path) -> bool {
 
 #[test]
 fn the_page_has_the_inputs_of_the_action() {
-    let action = yaml(&text("action/action.yml"));
+    let action = yaml(&text("deploy/action/action.yml"));
     let rows: String = action["inputs"]
         .as_object()
         .expect("the action has inputs")

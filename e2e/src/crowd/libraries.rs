@@ -1,4 +1,4 @@
-//! `command/libraries.yaml`: what `fake-apiserver run --library` knows of a library, made of the records of the programs that
+//! `crates/command/libraries.yaml`: what `fake-apiserver run --library` knows of a library, made of the records of the programs that
 //! use it in its documented way, and of the public issues of its adapter's known failures. It must not run anything.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use super::{Crowd, Program};
 use crate::adapters::known_failures;
 
 /// The file, from the root.
-pub const FILE: &str = "command/libraries.yaml";
+pub const FILE: &str = "crates/command/libraries.yaml";
 
 /// First lines of the file.
 const HEADER: &str = "\

@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     /// After a full run of a program, also write its counts to e2e/crowd/results.yaml.
     #[arg(long)]
     write: bool,
-    /// Write command/libraries.yaml from the record, and run nothing.
+    /// Write crates/command/libraries.yaml from the record, and run nothing.
     #[arg(long, conflicts_with = "write")]
     write_libraries: bool,
     /// Also print why scenarios were not judged.

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: runs every target of `fuzz/` on mutated requests of real clients, with the installed compiler;
+//! `cargo xtask fuzz`: runs every target of `tests/fuzz/` on mutated requests of real clients, with the installed compiler;
 //! libFuzzer, which finds more, needs a nightly one (`cargo +nightly fuzz run TARGET`).
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::clients;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Targets to fuzz [default: all of fuzz/fuzz_targets].
+    /// Targets to fuzz [default: all of tests/fuzz/fuzz_targets].
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
     /// Number of mutations per target.
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 /// run.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let root = clients::root();
-    let known = match targets(&root.join("fuzz/fuzz_targets")) {
+    let known = match targets(&root.join("tests/fuzz/fuzz_targets")) {
         Ok(known) => known,
         Err(problem) => {
             eprintln!("fuzz: {problem}");
@@ -73,10 +73,10 @@ fn targets(folder: &Path) -> Result<Vec<String>, String> {
 /// Returns a Cargo command in the fuzz workspace. Dependencies shared with this one are compiled once.
 fn cargo(root: &Path) -> Command {
     let mut command = xtask::cargo::cargo();
-    command.current_dir(root.join("fuzz")).stdin(Stdio::null());
+    command.current_dir(root.join("tests/fuzz")).stdin(Stdio::null());
     if std::env::var_os("CARGO_TARGET_DIR").is_none() {
         // Relative to the fuzz workspace, in which the command runs.
-        command.env("CARGO_TARGET_DIR", Path::new("..").join("target"));
+        command.env("CARGO_TARGET_DIR", Path::new("../../target"));
     }
     command
 }

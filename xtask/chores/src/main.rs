@@ -27,7 +27,7 @@ mod instructions;
 mod new_minor;
 mod openapi;
 mod oracle;
-#[path = "../../../command/src/reference.rs"]
+#[path = "../../../crates/command/src/reference.rs"]
 mod reference;
 mod schema;
 mod served;

@@ -352,7 +352,7 @@ fn write_rarity(swept: &Sweep) -> Result<(), String> {
             .map(move |(when, count)| (fault.as_str(), when.as_str(), *count))
     });
     write(
-        &clients::root().join("sweep/src/generate/rarity.tsv"),
+        &clients::root().join("crates/sweep/src/generate/rarity.tsv"),
         &rarity::file(counts),
     )
 }

@@ -20,11 +20,11 @@ pub(super) const ORDER: [(&str, &str); 15] = [
     ("fake-apiserver", "fake-apiserver"),
     ("judge", "crates/judge"),
     ("fake-apiserver-testing", "crates/testing"),
-    ("conformance", "conformance"),
+    ("conformance", "crates/conformance"),
     ("report", "crates/report"),
     ("upstream", "crates/upstream"),
-    ("fake-apiserver-cli", "command"),
-    ("sweep", "sweep"),
+    ("fake-apiserver-cli", "crates/command"),
+    ("sweep", "crates/sweep"),
     ("watcher", "watcher"),
 ];
 

@@ -164,7 +164,7 @@ mod tests {
             ".ci/run",
             "CHANGELOG.md",
             "a/new/folder/file.rs",
-            "action/action.yml",
+            "deploy/action/action.yml",
             "adapters/go/main.go",
             "adapters/python/adapter.py",
             "e2e/clients/java/src/main/java/Informer.java",

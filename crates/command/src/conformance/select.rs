@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn every_built_in_scenario_loads() {
         let all = built_in().unwrap_or_else(|failure| panic!("{failure}"));
-        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios")).unwrap();
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).unwrap();
         assert!(files.count() > 10 && all.len() > 150, "{} scenarios", all.len());
     }
 }

@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_reference_in_the_book_equals_the_help() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/commands.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
         let page = std::fs::read_to_string(path).unwrap();
         let expected = reference(crate::Arguments::command());
         assert!(

@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_checked_in_schema_is_the_generated_one() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../schema/adapter.v1.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/adapter.v1.json");
         let checked_in = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
             checked_in == message::json_schema(),
@@ -192,7 +192,7 @@ mod tests {
     /// Every example in docs/adapter-protocol.md is a valid message.
     #[test]
     fn the_examples_of_the_page_are_messages() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/adapter-protocol.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapter-protocol.md");
         let page = std::fs::read_to_string(path).unwrap();
         let mut seen = std::collections::BTreeSet::new();
         for line in page.lines().filter(|line| line.starts_with("{\"")) {
