@@ -1,6 +1,7 @@
 //! The project in `e2e/envtest`, a controller with an envtest suite as kubebuilder generates it, with the programs linked by
 //! `fake-apiserver envtest-assets`: unchanged, with an injected 410, and two in parallel.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use e2e::lines::Lines;
 use e2e::toolchain;
+use rstest::rstest;
 use serde_json::Value;
 
 /// Interval and maximum number of polls for a file that another process writes.
@@ -40,6 +42,19 @@ fn without_faults(command: &mut Command) {
 fn assets() -> &'static str {
     static MADE: LazyLock<String> = LazyLock::new(|| {
         let output = envtest_assets(&folder("assets"))
+            .output()
+            .expect("it was just built");
+        assert!(output.status.success(), "{}", printed(&output));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    });
+    &MADE
+}
+
+/// Returns the same with the apiserver above in front of itself, in the part of a real one.
+fn assets_in_front() -> &'static str {
+    static MADE: LazyLock<String> = LazyLock::new(|| {
+        let output = envtest_assets(&folder("assets-in-front"))
+            .args(["--real", assets()])
             .output()
             .expect("it was just built");
         assert!(output.status.success(), "{}", printed(&output));
@@ -116,10 +131,13 @@ fn suites_pass_two_at_a_time_and_no_verdict_is_lost() {
     }
 }
 
-#[test]
-fn a_suite_meets_a_410_that_it_does_not_know_of() {
+#[rstest]
+#[case::alone("faults", assets())]
+#[case::in_front("faults-in-front", assets_in_front())]
+fn a_suite_meets_a_410_that_it_does_not_know_of(#[case] name: &str, #[case] assets: &str) {
     let Some(mut suite) = suite() else { return };
-    let folder = folder("faults");
+    suite.env("KUBEBUILDER_ASSETS", assets);
+    let folder = folder(name);
     let (rules, file) = (folder.join("rules.yaml"), folder.join("verdict-%p.jsonl"));
     // The suite defines the resource later.
     let text = "from: {resource: widgets.example.com}\nwhen: {watch: next}\ndo: {error: {code: 410, reason: Expired}}\n\
@@ -185,13 +203,13 @@ fn a_mistake_in_the_rules_is_reported_before_the_suite_starts() {
     assert!(printed(&output).contains("rules.yaml:1:"), "{}", printed(&output));
 }
 
-/// Returns the program and arguments of a kube-apiserver without a suite, on a free port, with its files in `folder`.
-fn apiserver(folder: &Path) -> Vec<String> {
+/// Returns the program and arguments of a kube-apiserver of `assets` without a suite, on a free port, with its files in `folder`.
+fn apiserver(assets: &str, folder: &Path) -> Vec<String> {
     let key = folder.join("key");
     std::fs::write(&key, "-----BEGIN PRIVATE KEY-----\n").expect("the folder was just made");
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = free.local_addr().expect("it is bound").port();
-    let program = Path::new(assets()).join("kube-apiserver");
+    let program = Path::new(assets).join("kube-apiserver");
     let flag = |name: &str, value: &Path| format!("--{name}={}", value.display());
     vec![
         program.display().to_string(),
@@ -239,7 +257,7 @@ fn only_verdict(file: &Path) -> Value {
 fn a_killed_apiserver_leaves_its_verdict() {
     let folder = folder("killed");
     let file = folder.join("verdict.jsonl");
-    let line = apiserver(&folder);
+    let line = apiserver(assets(), &folder);
     let mut command = Command::new(&line[0]);
     command.args(&line[1..]);
     let mut child = listening(command, &file);
@@ -250,6 +268,83 @@ fn a_killed_apiserver_leaves_its_verdict() {
     assert_eq!(verdict["outcome"], "nothing", "no client came");
 }
 
+/// A killed apiserver cannot stop the one behind it.
+#[test]
+fn the_apiserver_behind_a_killed_one_ends_too() {
+    let folder = folder("killed-in-front");
+    let line = apiserver(assets_in_front(), &folder);
+    let mut command = Command::new(&line[0]);
+    without_faults(command.args(&line[1..]).stderr(Stdio::piped()));
+    let mut child = command.spawn().expect("it is there");
+    let log = Lines::of(child.stderr.take().expect("piped above"));
+    for listens in [
+        "in front of kube-apiserver at https://",
+        "as kube-apiserver at https://",
+    ] {
+        let found = log.find(0, |line| line.contains(listens).then_some(()));
+        found.unwrap_or_else(|instead| panic!("{listens}: {instead:?}"));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Both write to the pipe, so it ends with the later one.
+    assert!(log.to_end().is_some(), "the one behind still runs");
+}
+
+/// A program that prints its arguments stands in for kube-controller-manager.
+#[rstest]
+#[case::alone("controllers", &[])]
+#[case::in_front("controllers-in-front", &["--real", assets()])]
+fn controllers_run_beside_the_apiserver(#[case] name: &str, #[case] arguments: &[&str]) {
+    let (path, to) = (folder(&format!("{name}-path")), folder(name));
+    let program = path.join("kube-controller-manager");
+    std::fs::write(
+        &program,
+        "#!/bin/sh\necho controllers: \"$@\" >&2\nexec tail -f /dev/null\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut made = envtest_assets(&to);
+    let made = made.arg("--controllers").args(arguments).env("PATH", &path);
+    let output = made.output().unwrap();
+    assert!(output.status.success(), "{}", printed(&output));
+
+    let line = apiserver(to.to_str().unwrap(), &to);
+    let mut command = Command::new(&line[0]);
+    without_faults(command.args(&line[1..]).stderr(Stdio::piped()));
+    let mut child = command.spawn().expect("it is there");
+    let log = Lines::of(child.stderr.take().expect("piped above"));
+    let started = log.find(0, |line| line.strip_prefix("controllers: ").map(str::to_owned));
+    let (_, started) = started.unwrap_or_else(|instead| panic!("{instead:?}"));
+    for flag in ["--kubeconfig=/", "--controllers=namespace,garbagecollector"] {
+        assert!(started.contains(flag), "{started}");
+    }
+    assert!(Left(child.id().to_string()).stop(), "it runs");
+    assert!(child.wait().unwrap().success());
+    assert!(log.to_end().is_some(), "the controllers still run");
+}
+
+#[test]
+fn what_is_missing_of_the_real_programs_is_named() {
+    let empty = folder("no-programs");
+    let made = |arguments: &[&str]| {
+        let mut command = envtest_assets(&folder("refused"));
+        let output = command.args(arguments).env("PATH", &empty).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+        assert!(output.stdout.is_empty(), "a shell would take it for the path");
+        printed(&output)
+    };
+    let empty = empty.display().to_string();
+    let none = made(&["--real", &empty]);
+    assert!(none.contains("there is no kube-apiserver and no etcd"), "{none}");
+    let none = made(&["--controllers"]);
+    assert!(
+        none.contains(&format!("no kube-controller-manager in {empty};")),
+        "{none}"
+    );
+    let none = made(&["--real", assets(), "--controllers"]);
+    assert!(none.contains(&format!("in {}, {empty};", assets())), "{none}");
+}
+
 /// A suite that panics, or has no `Stop`, leaves its control plane running.
 #[test]
 fn an_abandoned_apiserver_writes_its_verdict_and_goes_on() {
@@ -257,7 +352,7 @@ fn an_abandoned_apiserver_writes_its_verdict_and_goes_on() {
     let file = folder.join("verdict.jsonl");
     let mut suite = Command::new("sh");
     suite.args(["-c", r#""$0" "$@" >/dev/null & echo $!; read line"#]);
-    suite.args(apiserver(&folder));
+    suite.args(apiserver(assets(), &folder));
     suite.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut suite = listening(suite, &file);
     let printed = Lines::of(suite.stdout.take().expect("piped above"));

@@ -377,7 +377,7 @@ impl ApiServer {
             Some(upstream) => {
                 let (token, unaliased) = self.unaliased(query);
                 let query = unaliased.as_deref().unwrap_or(request.query.as_str());
-                upstream.read(&request, token, query)
+                upstream.read(&request, self.users.get(&conn), token, query)
             }
         };
         let is_rejected = verb == Verb::WatchList && self.settings.streaming_lists == Some(false);

@@ -14,8 +14,8 @@
 //!    version satisfies gets the answer that the upstream gave the same user before.
 //! 4. What only the model can do (compaction, restore, writes, clocks) is an error when the rule that names it is added
 //!    (`server/origin.rs`), with what to do instead.
-//! 5. A request carries the credentials of its client, or is sent with the identity lent by the user of the proxy
-//!    (`request.rs`); the edge has the credentials of that identity, and this crate never does.
+//! 5. A request carries the credentials of its client, or is sent with the identity that the proxy lends, which may impersonate
+//!    the user of a client certificate (`request.rs`); the edge has the credentials of that identity, and this crate never does.
 
 pub(crate) mod document;
 pub(crate) mod frame;
@@ -47,7 +47,7 @@ pub struct Outbound {
 pub enum Identity {
     /// Its client's, in its headers.
     Own,
-    /// Those of the proxy's user: its headers have none, and the edge adds them.
+    /// Those that the proxy lends: its headers have none, and the edge adds them.
     Lent,
 }
 
@@ -101,10 +101,22 @@ pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
 /// Settings of a server that forwards.
 #[derive(Clone)]
 pub struct Settings {
-    /// Token of the proxy: a request with it is sent with the lent identity.
+    /// Token of the proxy.
     pub token: String,
-    /// Whether there is an identity to lend.
-    pub lends: bool,
+    /// To whom it lends its identity.
+    pub lends: Lends,
+}
+
+/// To whom a server that forwards lends its identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lends {
+    /// Nobody: a request needs its own credentials.
+    Nothing,
+    /// Clients with the proxy's token, which they send instead of credentials.
+    ForToken,
+    /// Clients with a certificate, each as the user of it: the identity may impersonate everybody. A certificate ends at the
+    /// proxy, so it cannot be forwarded. Requests without one go out as they are, anonymous ones too.
+    ForCertificate,
 }
 
 /// Metadata of an object or a list, as far as the trace needs it.

@@ -11,7 +11,7 @@ use fake_apiserver::record::line::line;
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::parse_rule;
 use fake_apiserver::server::{Input, Output, RuleRefused, Ruled, Server};
-use fake_apiserver::upstream::{Failure, Identity, Inbound, Order, Outbound, Settings};
+use fake_apiserver::upstream::{Failure, Identity, Inbound, Lends, Order, Outbound, Settings};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rstest::rstest;
 
@@ -54,7 +54,7 @@ impl Proxy {
     fn new() -> Self {
         let settings = Settings {
             token: TOKEN.to_owned(),
-            lends: true,
+            lends: Lends::ForToken,
         };
         Self {
             server: Server::forwarding(settings, 7),

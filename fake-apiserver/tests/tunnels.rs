@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fake_apiserver::net::{Edge, ServeOptions, Standalone, Upstream, UpstreamBody};
 use fake_apiserver::server::Server;
-use fake_apiserver::upstream::{Failure, Outbound, Settings};
+use fake_apiserver::upstream::{Failure, Lends, Outbound, Settings};
 use futures::future::{BoxFuture, FutureExt as _};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
@@ -62,7 +62,7 @@ impl World {
             .expect("a port is free");
         let settings = Settings {
             token: "unused".to_owned(),
-            lends: false,
+            lends: Lends::Nothing,
         };
         let to = Plain(upstream.url().trim_start_matches("http://").to_owned());
         let proxy = Edge::with_upstream(Server::forwarding(settings, 7), Arc::new(to));

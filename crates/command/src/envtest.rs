@@ -3,12 +3,16 @@
 
 mod apiserver;
 mod assets;
+mod behind;
+mod beside;
 mod certificates;
 mod etcd;
 mod faults;
 mod flags;
 mod keeper;
 mod options;
+#[cfg(feature = "proxy")]
+mod real;
 mod verdict;
 
 use std::ffi::{OsStr, OsString};
@@ -17,6 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) use self::assets::{EnvtestAssets, run};
+pub(crate) use self::beside::{EnvtestBeside, run as become_beside};
 pub(crate) use self::keeper::{EnvtestVerdict, run as keep};
 
 /// Program that is substituted.
@@ -47,12 +52,13 @@ impl Role {
     }
 
     /// Runs the program with the arguments that follow its name. The exit codes are those of the real one.
-    pub(crate) fn play(self, arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    /// `called`: that name, with the directory.
+    pub(crate) fn play(self, called: &OsStr, arguments: impl Iterator<Item = OsString>) -> ExitCode {
         let arguments: Vec<String> = arguments
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect();
         match self {
-            Self::Apiserver => apiserver::main(&arguments),
+            Self::Apiserver => apiserver::main(called, &arguments),
             Self::Etcd => etcd::main(&arguments),
         }
     }

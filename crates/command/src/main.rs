@@ -97,6 +97,8 @@ enum Command {
     EnvtestAssets(envtest::EnvtestAssets),
     #[command(hide = true)]
     EnvtestVerdict(envtest::EnvtestVerdict),
+    #[command(hide = true)]
+    EnvtestBeside(envtest::EnvtestBeside),
 }
 
 /// Failure of a command.
@@ -127,8 +129,9 @@ fn main() -> ExitCode {
         .with_writer(|| output::LogWriter)
         .init();
     let mut words = std::env::args_os();
-    if let Some(role) = envtest::Role::of(words.next().as_deref()) {
-        return role.play(words);
+    let called = words.next().unwrap_or_default();
+    if let Some(role) = envtest::Role::of(Some(&called)) {
+        return role.play(&called, words);
     }
     let outcome = match Arguments::parse().command {
         Command::Play(play) => play::run(play),
@@ -149,6 +152,7 @@ fn main() -> ExitCode {
         Command::Man(arguments) => man::run(&arguments, Arguments::command()),
         Command::EnvtestAssets(arguments) => envtest::run(&arguments),
         Command::EnvtestVerdict(arguments) => envtest::keep(&arguments),
+        Command::EnvtestBeside(arguments) => envtest::become_beside(&arguments),
     };
     let code = match outcome {
         Ok(()) => ExitCode::SUCCESS,

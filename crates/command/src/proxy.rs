@@ -10,7 +10,7 @@ use clap::Args;
 use fake_apiserver::api::Access;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::server::Server;
-use fake_apiserver::upstream::Settings;
+use fake_apiserver::upstream::{Lends, Settings};
 use judge::wire::Loops;
 use upstream::{Cluster, Lending, LoadError, ProbeError};
 
@@ -129,7 +129,10 @@ fn staged(
 ) -> Stage {
     let settings = Settings {
         token: token.clone(),
-        lends: proxy.lending() != Lending::Nothing,
+        lends: match proxy.lending() {
+            Lending::Nothing => Lends::Nothing,
+            Lending::Oneself | Lending::User { .. } => Lends::ForToken,
+        },
     };
     let url = cluster.server().to_owned();
     Stage {

@@ -18,7 +18,7 @@ pub(super) use forwarded::Forwarded;
 use forwarded::Stage;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use older::{Copied, ListKey, OlderAnswers, page_record};
+use older::{Copied, OlderAnswers, page_record};
 use trace::fault::{Ending, Http2Error};
 use trace::record::{StoreWrite, StreamId, Verb, What, WriteOp};
 
@@ -27,6 +27,7 @@ use super::exchange::Head;
 use super::output::Output;
 use super::{ApiServer, Asked, Reading, Source};
 use crate::api::HttpRequest;
+use crate::api::access::User;
 use crate::model::WatchCacheOp;
 use crate::upstream::document::Document;
 use crate::upstream::frame::{self, Named};
@@ -78,11 +79,11 @@ impl ApiServer {
         let (Some(upstream), Some(open)) = (&self.upstream, self.open.get_mut(&stream)) else {
             return;
         };
-        let forwarded = Forwarded::new(&open.asked, request.identity);
+        let forwarded = Forwarded::new(&open.asked, &request.headers);
         let as_of = upstream.caches.mode(&forwarded.resource).as_of(now);
         if let Some(as_of) = as_of.filter(|_| is_satisfied_by_any_version(&open.asked)) {
-            let key = ListKey::of(&open.asked.request, request.identity);
-            match upstream.older.find(&key, as_of) {
+            let key = forwarded.key.as_ref();
+            match key.and_then(|key| upstream.older.find(key, as_of)) {
                 Some((answer, list)) => {
                     answer.send_on(&mut open.exchange, list.clone());
                     return;
@@ -284,8 +285,8 @@ impl ApiServer {
                 let list = document.list();
                 if let (Some(list), Some(upstream)) = (&list, &mut self.upstream) {
                     upstream.saw(&list.resource_version);
-                    if let Some(copied) = copied.filter(|_| list.continue_token.is_empty()) {
-                        let key = ListKey::of(&open.asked.request, forwarded.identity);
+                    let copied = copied.filter(|_| list.continue_token.is_empty());
+                    if let (Some(copied), Some(key)) = (copied, forwarded.key.take()) {
                         upstream.older.keep(now, key, copied, list.clone());
                     }
                 }
@@ -349,10 +350,17 @@ impl ApiServer {
 
 impl Upstream {
     /// Reads a request by its text alone: which kinds are served, only the upstream has to know.
-    pub(super) fn read(&self, request: &HttpRequest, continue_token: Option<String>, query: &str) -> Reading {
+    /// `certified`: user of the client certificate.
+    pub(super) fn read(
+        &self,
+        request: &HttpRequest,
+        certified: Option<&User>,
+        continue_token: Option<String>,
+        query: &str,
+    ) -> Reading {
         let verb = verb(request);
-        let source = match self.settings.identity(&request.headers) {
-            Ok(identity) => Source::Unsent(Box::new(outbound(request, verb, identity, query))),
+        let source = match self.settings.identity(&request.headers, certified) {
+            Ok(identity) => Source::Unsent(Box::new(outbound(request, verb, identity, certified, query))),
             Err(status) => Source::Refused(status.into()),
         };
         Reading {

@@ -11,8 +11,9 @@ use http::header::{
 use subtle::ConstantTimeEq as _;
 use trace::record::Verb;
 
-use super::{Identity, Outbound, Settings};
+use super::{Identity, Lends, Outbound, Settings};
 use crate::api::HttpRequest;
+use crate::api::access::{ADMINS, AUTHENTICATED, User};
 use crate::api::options::truthy;
 use crate::api::websocket::BEARER;
 
@@ -60,16 +61,19 @@ pub(crate) fn verb(request: &HttpRequest) -> Verb {
 }
 
 impl Settings {
-    /// Returns whose credentials a request has.
+    /// Returns whose credentials a request has; `certified`: user of the client certificate.
     ///
     /// # Errors
     /// 401 without any; 400 if they are ambiguous or would be lost on the way; 403 if there is no identity to lend, or the
     /// request asks the lent one to impersonate.
-    pub(crate) fn identity(&self, headers: &HeaderMap) -> Result<Identity, Status> {
+    pub(crate) fn identity(&self, headers: &HeaderMap, certified: Option<&User>) -> Result<Identity, Status> {
         if let Some(name) = named_by_connection(headers).find(is_credential) {
             return Err(Status::bad_request(format!(
                 "the header Connection names {name}: a proxy would drop it, and the request would have another user"
             )));
+        }
+        if self.lends == Lends::ForCertificate {
+            return self.identity_of_certificate(headers, certified);
         }
         let mut sent = headers.get_all(AUTHORIZATION).iter();
         let identity = match (sent.next(), sent.next()) {
@@ -82,7 +86,7 @@ impl Settings {
             (None, _) => return Err(Status::unauthorized()),
         };
         if identity == Identity::Lent {
-            if !self.lends {
+            if self.lends == Lends::Nothing {
                 return Err(forbidden(NOTHING_LENT));
             }
             if let Some(name) = headers
@@ -98,6 +102,38 @@ impl Settings {
         Ok(identity)
     }
 
+    /// Returns whose credentials a request has if certificates are lent an identity. An apiserver prefers a certificate to a token.
+    fn identity_of_certificate(
+        &self,
+        headers: &HeaderMap,
+        certified: Option<&User>,
+    ) -> Result<Identity, Status> {
+        let Some(user) = certified else {
+            let is_token = headers
+                .get(AUTHORIZATION)
+                .is_some_and(|value| self.is_token(value));
+            return Ok(if is_token { Identity::Lent } else { Identity::Own });
+        };
+        if is_impersonating(headers) {
+            return if user.is_in(ADMINS) {
+                Ok(Identity::Lent)
+            } else {
+                Err(forbidden(&format!(
+                    "{name} asks to impersonate another user, and the proxy in front of this apiserver already impersonates \
+                     {name}, so that its right to do so cannot be checked: use a token, or a certificate of the group {ADMINS}",
+                    name = user.name
+                )))
+            };
+        }
+        // Without its user a request would have all rights of the lent identity.
+        match impersonation(user) {
+            Some(_) => Ok(Identity::Lent),
+            None => Err(Status::bad_request(
+                "the name or a group of the client certificate cannot be sent in a header",
+            )),
+        }
+    }
+
     /// Compares in constant time.
     fn is_token(&self, header: &HeaderValue) -> bool {
         let sent = header.as_bytes();
@@ -109,9 +145,30 @@ impl Settings {
     }
 }
 
-/// Returns the request for the upstream. Of LIST and WATCH it asks for JSON without a content coding, because rules, judge and
-/// trace read them.
-pub(crate) fn outbound(request: &HttpRequest, verb: Verb, identity: Identity, query: &str) -> Outbound {
+/// Returns the headers by which the lent identity acts as this user; `None`: a value cannot be in a header.
+fn impersonation(user: &User) -> Option<Vec<(HeaderName, HeaderValue)>> {
+    // Impersonation adds the group of all authenticated users itself.
+    let groups = user.groups.iter().filter(|group| *group != AUTHENTICATED);
+    let groups = groups.map(|group| ("impersonate-group", group));
+    let headers = std::iter::once(("impersonate-user", &user.name)).chain(groups);
+    let headers = headers.map(|(name, value)| {
+        let value = HeaderValue::from_bytes(value.as_bytes())
+            .ok()
+            .filter(|value| !value.is_empty())?;
+        Some((HeaderName::from_static(name), value))
+    });
+    headers.collect()
+}
+
+/// Returns the request for the upstream; `certified`: the user that the lent identity acts as. Of LIST and WATCH it asks for JSON
+/// without a content coding, because rules, judge and trace read them.
+pub(crate) fn outbound(
+    request: &HttpRequest,
+    verb: Verb,
+    identity: Identity,
+    certified: Option<&User>,
+    query: &str,
+) -> Outbound {
     let mut headers = request.headers.clone();
     let upgrade = upgrade(&headers).cloned();
     let named: Vec<HeaderName> = named_by_connection(&headers).collect();
@@ -122,6 +179,10 @@ pub(crate) fn outbound(request: &HttpRequest, verb: Verb, identity: Identity, qu
         (Identity::Own, Some(credentials)) => credentials.set_sensitive(true),
         (Identity::Own, None) => {}
         (Identity::Lent, _) => drop(headers.remove(AUTHORIZATION)),
+    }
+    let acts_as = certified.filter(|_| identity == Identity::Lent && !is_impersonating(&headers));
+    for (name, value) in acts_as.and_then(impersonation).into_iter().flatten() {
+        headers.append(name, value);
     }
     if verb != Verb::Other {
         let accepted = in_json(&headers);
@@ -205,6 +266,12 @@ fn is_credential(name: &HeaderName) -> bool {
     name == "authorization" || name.starts_with("impersonate-") || name.starts_with("x-remote-")
 }
 
+fn is_impersonating(headers: &HeaderMap) -> bool {
+    headers
+        .keys()
+        .any(|name| name.as_str().starts_with("impersonate-"))
+}
+
 fn has_bearer_protocol(headers: &HeaderMap) -> bool {
     let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let mut protocols = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -228,8 +295,8 @@ mod tests {
 
     use super::*;
 
-    const LENDING: bool = true;
-    const NOT: bool = false;
+    const LENDING: Lends = Lends::ForToken;
+    const NOT: Lends = Lends::Nothing;
 
     fn headers(lines: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -293,12 +360,12 @@ mod tests {
     #[case::front_proxy(LENDING, &["Authorization: Bearer secret", "X-Remote-User: admin"], "403")]
     #[case::dropped(LENDING, &["Authorization: Bearer secret", "Connection: close, Impersonate-User"], "400")]
     #[case::dropped_token(NOT, &["Authorization: Bearer mine", "Connection: authorization"], "400")]
-    fn whose_request_it_is(#[case] lends: bool, #[case] lines: &[&str], #[case] expected: &str) {
+    fn whose_request_it_is(#[case] lends: Lends, #[case] lines: &[&str], #[case] expected: &str) {
         let settings = Settings {
             token: "secret".to_owned(),
             lends,
         };
-        let found = match settings.identity(&headers(lines)) {
+        let found = match settings.identity(&headers(lines), None) {
             Ok(Identity::Own) => "own".to_owned(),
             Ok(Identity::Lent) => "lent".to_owned(),
             Err(status) => status.code.to_string(),
@@ -310,9 +377,9 @@ mod tests {
     fn the_refusal_names_the_three_choices() {
         let settings = Settings {
             token: "secret".to_owned(),
-            lends: false,
+            lends: NOT,
         };
-        let refused = settings.identity(&headers(&["Authorization: Bearer secret"]));
+        let refused = settings.identity(&headers(&["Authorization: Bearer secret"]), None);
         let message = refused.expect_err("nothing is lent").message;
         for choice in ["your own credentials", "--as USER", "--as-me"] {
             assert!(message.contains(choice), "{message}");
@@ -336,7 +403,7 @@ mod tests {
             "X-Mine: 1",
         ];
         let asked = request(Method::GET, "/api/v1/pods?limit=5", &lines);
-        let sent = outbound(&asked, Verb::List, Identity::Lent, asked.query.as_str());
+        let sent = outbound(&asked, Verb::List, Identity::Lent, None, asked.query.as_str());
         let mut kept: Vec<String> = { sent.headers.iter() }
             .map(|(name, value)| format!("{name}: {}", value.to_str().expect("text")))
             .collect();
@@ -347,11 +414,58 @@ mod tests {
         );
         assert_eq!(sent.target, "/api/v1/pods?limit=5");
 
-        let own = outbound(&asked, Verb::Other, Identity::Own, "");
+        let own = outbound(&asked, Verb::Other, Identity::Own, None, "");
         assert_eq!(own.headers[AUTHORIZATION], "Bearer secret");
         assert_eq!(own.headers[ACCEPT_ENCODING], "gzip");
         assert_eq!(own.headers[UPGRADE], "SPDY/3.1");
         assert_eq!(own.headers[CONNECTION], "Upgrade");
+    }
+
+    #[rstest]
+    #[case::anonymous(None, &[], "own", "")]
+    #[case::token(None, &["Authorization: Bearer mine"], "own", "")]
+    #[case::token_of_the_proxy(None, &["Authorization: Bearer secret"], "lent", "")]
+    #[case::certificate(Some(&["dev", AUTHENTICATED][..]), &[], "lent", "group: dev, user: jane")]
+    #[case::certificate_before_token(Some(&[][..]), &["Authorization: Bearer mine"], "lent", "user: jane")]
+    #[case::admin_as_another(Some(&[ADMINS][..]), &["Impersonate-User: bob"], "lent", "user: bob")]
+    #[case::user_as_another(Some(&["dev"][..]), &["Impersonate-User: bob"], "403", "")]
+    #[case::dropped(Some(&["dev"][..]), &["Connection: Impersonate-User"], "400", "")]
+    #[case::no_header(Some(&["dev\nX: y"][..]), &[], "400", "")]
+    #[case::no_group(Some(&[""][..]), &[], "400", "")]
+    fn a_certificate_is_sent_on_as_its_user(
+        #[case] groups: Option<&[&str]>,
+        #[case] lines: &[&str],
+        #[case] expected: &str,
+        #[case] acts_as: &str,
+    ) {
+        let user = groups.map(|groups| User {
+            name: "jane".to_owned(),
+            groups: groups.iter().map(|&group| group.to_owned()).collect(),
+            ..User::default()
+        });
+        let settings = Settings {
+            token: "secret".to_owned(),
+            lends: Lends::ForCertificate,
+        };
+        let asked = request(Method::GET, "/api/v1/pods", lines);
+        let identity = match settings.identity(&asked.headers, user.as_ref()) {
+            Ok(identity) => identity,
+            Err(status) => return assert_eq!(status.code.to_string(), expected),
+        };
+        let sent = outbound(&asked, Verb::List, identity, user.as_ref(), "");
+        let found = if identity == Identity::Lent { "lent" } else { "own" };
+        let mut headers: Vec<String> = { sent.headers.iter() }
+            .filter_map(|(name, value)| {
+                let name = name.as_str().strip_prefix("impersonate-")?;
+                Some(format!("{name}: {}", value.to_str().expect("text")))
+            })
+            .collect();
+        headers.sort();
+        assert_eq!((found, headers.join(", ").as_str()), (expected, acts_as));
+        assert_eq!(
+            sent.headers.contains_key(AUTHORIZATION),
+            identity == Identity::Own && !lines.is_empty()
+        );
     }
 
     #[rstest]

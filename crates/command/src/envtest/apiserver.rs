@@ -2,21 +2,28 @@
 //!
 //! Source: kubernetes 1.37.2 `cmd/kube-apiserver/app`; recorded messages and exit codes.
 
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use fake_apiserver::api::Access;
+use fake_apiserver::api::access::Authorization;
 use fake_apiserver::net::{Edge, ListenerLimits, ServeOptions};
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, ServerSettings, Version};
+use fake_apiserver::server::Server;
 use judge::wire::Loops;
 use rustix::process::{Pid, getppid};
 use serde_json::Value;
 
+use super::behind::{self, Behind, CONTROLLERS, REAL};
+use super::beside;
 use super::faults::{self, Faults};
 use super::flags::{self, Dialect, Given, Parsed};
 use super::keeper::Keeper;
-use super::options::{Options, options};
+use super::options::{Front, Options, options};
 use super::print;
 use super::verdict::{self, Left};
 use crate::judging::{Commentator, Judge};
@@ -92,8 +99,18 @@ const GRACE: Duration = Duration::from_millis(100);
 /// Interval at which the current verdict is passed to the process that writes it if this one is killed.
 const HELD_EVERY: Duration = Duration::from_millis(250);
 
-/// Runs it.
-pub(super) fn main(arguments: &[String]) -> ExitCode {
+/// Runs it. `called`: the name by which it was called, with the directory.
+pub(super) fn main(called: &OsStr, arguments: &[String]) -> ExitCode {
+    let real = beside::find(called, REAL);
+    let is_question = |word: &String| matches!(word.as_str(), "--help" | "-h" | "--version");
+    if let Some(real) = real.as_ref().filter(|_| arguments.iter().any(is_question)) {
+        // controller-runtime asks which flags there are.
+        let error = std::process::Command::new(real).args(arguments).exec();
+        return failed(&Failure::System(
+            format!("cannot start {}", real.display()),
+            error,
+        ));
+    }
     let given = match flags::parse(Dialect::Pflag, &flags::table(FLAGS), arguments) {
         Ok(Parsed::Run(given)) => given,
         Ok(Parsed::Help) => {
@@ -124,7 +141,7 @@ pub(super) fn main(arguments: &[String]) -> ExitCode {
         Ok(keeper) => keeper,
         Err(failure) => return failed(&failure),
     };
-    let done = serve(&given, &mut keeper);
+    let done = serve(called, real.as_deref(), arguments, &given, &mut keeper);
     let line = done.as_ref().map_or_else(verdict::failed, Value::clone);
     let kept = keeper.map_or(Ok(()), |keeper| keeper.finish(&line));
     match done.and(kept) {
@@ -170,41 +187,148 @@ fn help() -> String {
     text
 }
 
-/// Serves until it is stopped, and returns the line of its verdict.
-fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
+/// A server that is ready to be served.
+pub(super) struct Prepared {
+    pub(super) stage: Stage,
+    pub(super) judge: Judge,
+    /// Number of rules of the environment.
+    pub(super) rules: usize,
+    /// Name of the scenario.
+    pub(super) scenario: String,
+    pub(super) shown_from: u64,
+    pub(super) logs_all: bool,
+}
+
+/// Serves until it is stopped, and returns the line of its verdict. `real`: a program to forward to.
+fn serve(
+    called: &OsStr,
+    real: Option<&Path>,
+    arguments: &[String],
+    given: &Given,
+    keeper: &mut Option<Keeper>,
+) -> Result<Value, Failure> {
     let parent = getppid();
     state::forget_killed();
+    let faults = Faults::from_environment();
+    let controllers = beside::find(called, CONTROLLERS);
+    stage::block_on(async |stop| {
+        stop.or_end_unnoticed();
+        let (prepared, mut behind) = match real {
+            None => (of_model(given, &faults)?, Behind::default()),
+            Some(program) => behind::real(program, arguments, given, &faults).await?,
+        };
+        let Prepared {
+            stage,
+            judge,
+            rules,
+            scenario,
+            shown_from,
+            logs_all,
+        } = prepared;
+        let commentator = Commentator {
+            judge: judge.clone(),
+            shows_all: logs_all,
+        };
+        let mut running = Running::open(stage, judge.clone()).await?;
+        let (url, edge) = (running.url().to_owned(), running.edge.clone());
+        if let Some(keeper) = keeper.as_mut() {
+            keeper.hold(&verdict::line(&url, &judge.verdict(), &left(&edge), false));
+        }
+        let in_front = if real.is_some() { "in front of" } else { "as" };
+        output::log(&format!(
+            "fake-apiserver {in_front} kube-apiserver at {url}, {rules} rules, {scenario}"
+        ));
+        let kubeconfig = running.kubeconfig().to_owned();
+        let mut broken = None;
+        let ends = async {
+            let judged = async {
+                match keeper {
+                    Some(keeper) => hold(keeper, &edge, &judge, &url, parent).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = stop.requested() => {}
+                () = judged => {}
+                failure = behind.attend(controllers.as_deref(), &kubeconfig) => broken = Some(failure),
+            }
+        };
+        let hear = |now, records: &[Record]| commentator.hear(now, records);
+        running.serve(shown_from, ends, hear).await;
+        behind.stop().await;
+        stage::unbroken(&running.edge)?;
+        match broken {
+            Some(failure) => Err(failure),
+            None => Ok(verdict::line(&url, &judge.verdict(), &left(&running.edge), true)),
+        }
+    })
+}
+
+/// Prepares the in-memory apiserver.
+fn of_model(given: &Given, faults: &Faults) -> Result<Prepared, Failure> {
     let version = std::env::var(VERSION).ok().filter(|version| !version.is_empty());
     let options = options(given, version.as_deref()).map_err(Failure::Usage)?;
-    let faults = Faults::from_environment();
     let scenario = faults.scenario()?;
     let mut server = faults::server(scenario.clone(), settings(&options));
     let rules = faults.add_rules(&mut server)?;
-    let access = Access {
-        token: random::word()?,
-        limited_token: None,
-        signing_secret: random::bytes()?,
-    };
+    let access = access()?;
     let server = server
         .with_access(access.clone())
         .with_access_settings(options.access)
         .with_authorization(options.authorization);
     let shown_from = server.next_record();
-    let stage = Stage {
+    let version = scenario
+        .as_ref()
+        .map_or(options.version, |scenario| scenario.server.version);
+    let name = scenario.as_ref().map(|scenario| scenario.id.to_string());
+    let Front { logs_all, .. } = options.front;
+    Ok(Prepared {
+        stage: Stage {
+            wall_clock: Some(wall_clock),
+            ..staged(
+                server,
+                Origin::Model(version),
+                options.front,
+                access,
+                Some(options.authorization),
+            )?
+        },
+        judge: Judge::new(Loops::Many, excused(scenario.as_deref())),
+        rules,
+        scenario: name.unwrap_or_else(|| "no scenario".to_owned()),
+        shown_from,
+        logs_all,
+    })
+}
+
+/// Returns new tokens.
+pub(super) fn access() -> Result<Access, Failure> {
+    Ok(Access {
+        token: random::word()?,
+        limited_token: None,
+        signing_secret: random::bytes()?,
+    })
+}
+
+/// Returns the environment of a server with the flags of kube-apiserver.
+pub(super) fn staged(
+    server: Server,
+    origin: Origin,
+    front: Front,
+    access: Access,
+    authorization: Option<Authorization>,
+) -> Result<Stage, Failure> {
+    Ok(Stage {
         server: server.keeping(stage::RECORDS_KEPT),
-        what: format!("as kube-apiserver at {}", options.address),
-        origin: Origin::Model(
-            scenario
-                .as_ref()
-                .map_or(options.version, |scenario| scenario.server.version),
-        ),
-        wall_clock: Some(wall_clock),
+        what: format!("as kube-apiserver at {}", front.address),
+        origin,
+        wall_clock: None,
         serving: ServeOptions {
-            address: options.address,
-            tls: Some(options.tls),
+            address: front.address,
+            tls: Some(front.tls),
             access: Some(access),
             checks_pages: false,
-            authorization: Some(options.authorization),
+            authorization,
             limits: ListenerLimits {
                 grace: GRACE,
                 ..ListenerLimits::default()
@@ -215,38 +339,6 @@ fn serve(given: &Given, keeper: &mut Option<Keeper>) -> Result<Value, Failure> {
         control_token: None,
         namespace: None,
         kubeconfig: None,
-    };
-    let judge = Judge::new(Loops::Many, excused(scenario.as_deref()));
-    let commentator = Commentator {
-        judge: judge.clone(),
-        shows_all: options.logs_all,
-    };
-    stage::block_on(async |stop| {
-        stop.or_end_unnoticed();
-        let mut running = Running::open(stage, judge.clone()).await?;
-        let (url, edge) = (running.url().to_owned(), running.edge.clone());
-        if let Some(keeper) = keeper.as_mut() {
-            keeper.hold(&verdict::line(&url, &judge.verdict(), &left(&edge), false));
-        }
-        output::log(&format!(
-            "fake-apiserver as kube-apiserver at {url}, {rules} rules, {}",
-            scenario.as_ref().map_or("no scenario", |scenario| &scenario.id)
-        ));
-        let ends = async {
-            match keeper {
-                Some(keeper) => {
-                    tokio::select! {
-                        () = stop.requested() => {}
-                        () = hold(keeper, &edge, &judge, &url, parent) => {}
-                    }
-                }
-                None => stop.requested().await,
-            }
-        };
-        let hear = |now, records: &[Record]| commentator.hear(now, records);
-        running.serve(shown_from, ends, hear).await;
-        stage::unbroken(&running.edge)?;
-        Ok(verdict::line(&url, &judge.verdict(), &left(&running.edge), true))
     })
 }
 

@@ -107,7 +107,7 @@ pub(super) fn server(
 }
 
 /// Seed of every apiserver: names and timeouts are the same in all runs of a suite.
-const SEED: u64 = 0;
+pub(super) const SEED: u64 = 0;
 
 /// Adds the rules in these documents, each with its first line, and returns their number.
 ///

@@ -12,16 +12,22 @@ use fake_apiserver::scenario::{AdmissionPlugin, AdmissionPlugins, Version};
 use super::certificates;
 use super::flags::Given;
 
+/// How the apiserver listens and logs.
+#[derive(Debug)]
+pub(super) struct Front {
+    pub(super) address: SocketAddr,
+    pub(super) tls: TlsOptions,
+    pub(super) logs_all: bool,
+}
+
 /// Options in the flags.
 #[derive(Debug)]
 pub(super) struct Options {
-    pub(super) address: SocketAddr,
-    pub(super) tls: TlsOptions,
+    pub(super) front: Front,
     pub(super) access: AccessSettings,
     pub(super) authorization: Authorization,
     pub(super) version: Version,
     pub(super) admission: AdmissionPlugins,
-    pub(super) logs_all: bool,
 }
 
 /// Returns the options, with the content of files.
@@ -31,36 +37,18 @@ pub(super) struct Options {
 /// All missing or invalid flags, in the messages of kube-apiserver; or the first invalid file.
 pub(super) fn options(given: &Given, version: Option<&str>) -> Result<Options, String> {
     let mut mistakes = missing(given);
-    let port = given.last("secure-port").unwrap_or("6443");
-    let port = port.parse::<u16>().ok().filter(|port| *port != 0);
-    if port.is_none() {
-        mistakes.push(format!(
-            "--secure-port {} must be between 1 and 65535, inclusive. It cannot be turned off with 0",
-            given.last("secure-port").unwrap_or_default()
-        ));
-    }
+    mistakes.extend(port(given).err());
     mistakes.extend(mistaken_plugins(given));
     match mistakes.as_slice() {
         [] => {}
         [one] => return Err(one.clone()),
         many => return Err(format!("[{}]", many.join(", "))),
     }
-    let address = given.last("bind-address").unwrap_or("0.0.0.0");
-    let address: IpAddr = address.parse().map_err(|_| {
-        format!(
-            "invalid argument \"{address}\" for \"--bind-address\" flag: failed to parse IP: \"{address}\""
-        )
-    })?;
+    let front = front(given)?;
     let modes = given.list("authorization-mode");
     let always_allow = modes.is_empty() || modes.contains(&"AlwaysAllow");
-    certificates::check_service_account_keys(given)?;
     Ok(Options {
-        address: SocketAddr::new(address, port.unwrap_or_default()),
-        tls: TlsOptions {
-            identity: Some(certificates::serving(given, address)?),
-            client_authorities: certificates::client_authorities(given)?,
-            ..TlsOptions::default()
-        },
+        front,
         access: AccessSettings {
             tokens: certificates::tokens(given)?,
             // "AnonymousAuth is not allowed with the AlwaysAllow authorizer."
@@ -73,7 +61,41 @@ pub(super) fn options(given: &Given, version: Option<&str>) -> Result<Options, S
         },
         version: emulated(given, version)?,
         admission: admission(given),
+    })
+}
+
+/// Returns how the apiserver listens and logs.
+///
+/// # Errors
+///
+/// The first invalid flag or file, in the messages of kube-apiserver.
+pub(super) fn front(given: &Given) -> Result<Front, String> {
+    let port = port(given)?;
+    let address = given.last("bind-address").unwrap_or("0.0.0.0");
+    let address: IpAddr = address.parse().map_err(|_| {
+        format!(
+            "invalid argument \"{address}\" for \"--bind-address\" flag: failed to parse IP: \"{address}\""
+        )
+    })?;
+    certificates::check_service_account_keys(given)?;
+    Ok(Front {
+        address: SocketAddr::new(address, port),
+        tls: TlsOptions {
+            identity: Some(certificates::serving(given, address)?),
+            client_authorities: certificates::client_authorities(given)?,
+            ..TlsOptions::default()
+        },
         logs_all: given.last("v").is_some_and(|level| level != "0"),
+    })
+}
+
+fn port(given: &Given) -> Result<u16, String> {
+    let port = given.last("secure-port").unwrap_or("6443").parse::<u16>();
+    port.ok().filter(|port| *port != 0).ok_or_else(|| {
+        format!(
+            "--secure-port {} must be between 1 and 65535, inclusive. It cannot be turned off with 0",
+            given.last("secure-port").unwrap_or_default()
+        )
     })
 }
 
@@ -278,8 +300,8 @@ mod tests {
             "-v=2",
         ])
         .unwrap();
-        assert_eq!(one.address.to_string(), "127.0.0.1:7");
-        assert!(one.access.anonymous && one.authorization == Authorization::Rbac && one.logs_all);
+        assert_eq!(one.front.address.to_string(), "127.0.0.1:7");
+        assert!(one.access.anonymous && one.authorization == Authorization::Rbac && one.front.logs_all);
         assert_eq!(one.access.tokens[0].1.name, "jane");
         let mode = |name: &str| {
             let metadata = std::fs::metadata(folder.join("certificates").join(name)).unwrap();
@@ -289,11 +311,13 @@ mod tests {
 
         let again = with(&["--anonymous-auth=false", "--authorization-mode", "Node,RBAC"]).unwrap();
         assert_eq!(
-            again.tls.identity, one.tls.identity,
+            again.front.tls.identity, one.front.tls.identity,
             "those of the first are there"
         );
-        assert!(!again.access.anonymous && again.authorization == Authorization::Rbac && !again.logs_all);
-        assert_eq!(again.address.to_string(), "0.0.0.0:6443");
+        assert!(
+            !again.access.anonymous && again.authorization == Authorization::Rbac && !again.front.logs_all
+        );
+        assert_eq!(again.front.address.to_string(), "0.0.0.0:6443");
         let open = with(&[]).unwrap();
         assert!(
             open.authorization == Authorization::AlwaysAllow && !open.access.anonymous,

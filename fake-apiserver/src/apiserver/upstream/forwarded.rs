@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use apimachinery::path::{ResourcePath, decoded_path};
+use http::HeaderMap;
 use trace::fault::Ending;
 use trace::record::Verb;
 
 use super::caches::Mode;
-use super::older::Copied;
+use super::older::{Copied, ListKey};
 use crate::apiserver::Asked;
 use crate::model::WatchFrame;
-use crate::upstream::Identity;
 use crate::upstream::document::Document;
 use crate::upstream::frame::Named;
 use crate::upstream::lines::Lines;
@@ -27,7 +27,8 @@ pub(in crate::apiserver) struct Forwarded {
     pub(super) verb: Verb,
     /// Group and plural.
     pub(super) resource: (String, String),
-    pub(super) identity: Identity,
+    /// Of a list.
+    pub(super) key: Option<ListKey>,
     pub(super) stage: Stage,
     /// A part of the response was asked for and has not come.
     pub(super) pulling: bool,
@@ -59,14 +60,15 @@ pub(super) enum Stage {
 }
 
 impl Forwarded {
-    pub(super) fn new(asked: &Asked, identity: Identity) -> Self {
+    /// `headers`: those of the request for the upstream, with the credentials of its user.
+    pub(super) fn new(asked: &Asked, headers: &HeaderMap) -> Self {
         let path = decoded_path(&asked.request.path);
         let place = ResourcePath::read(&path);
         let resource = place.map(|place| (place.group.to_owned(), place.resource.to_owned()));
         Self {
             verb: asked.verb,
             resource: resource.unwrap_or_default(),
-            identity,
+            key: (asked.verb == Verb::List).then(|| ListKey::of(&asked.request, headers)),
             stage: Stage::Sent,
             pulling: true,
             held: VecDeque::new(),

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use apimachinery::path::query_pairs;
 use bytes::Bytes;
+use http::HeaderMap;
 use http::header::{ACCEPT, AUTHORIZATION};
 use sha2::{Digest as _, Sha256};
 use trace::record::{StreamId, What};
 
 use crate::api::HttpRequest;
 use crate::apiserver::exchange::{Exchange, Head};
-use crate::upstream::Identity;
 use crate::upstream::document::ListSummary;
 
 /// Longest answer that is kept, in bytes.
@@ -78,19 +78,17 @@ pub(super) fn page_record(stream: StreamId, list: ListSummary) -> What {
 pub(super) struct ListKey([u8; 32]);
 
 impl ListKey {
-    /// Returns the key of a list. Credentials are part of the digest only.
-    pub(super) fn of(request: &HttpRequest, identity: Identity) -> Self {
+    /// Returns the key of a list; `headers`: those of the request for the upstream. Credentials are part of the digest only.
+    pub(super) fn of(request: &HttpRequest, headers: &HeaderMap) -> Self {
         let mut digest = Sha256::new();
         let mut add = |part: &[u8]| {
             digest.update((part.len() as u64).to_le_bytes());
             digest.update(part);
         };
-        if identity == Identity::Own {
-            for (name, value) in &request.headers {
-                if name == AUTHORIZATION || name.as_str().starts_with("impersonate-") {
-                    add(name.as_str().as_bytes());
-                    add(value.as_bytes());
-                }
+        for (name, value) in headers {
+            if name == AUTHORIZATION || name.as_str().starts_with("impersonate-") {
+                add(name.as_str().as_bytes());
+                add(value.as_bytes());
             }
         }
         add(request.path.as_bytes());
@@ -167,7 +165,7 @@ impl OlderAnswers {
 
 #[cfg(test)]
 mod tests {
-    use http::{HeaderMap, HeaderValue, Method};
+    use http::{HeaderValue, Method};
 
     use super::*;
 
@@ -191,7 +189,10 @@ mod tests {
 
     #[test]
     fn a_list_gets_its_own_answer_of_that_time() {
-        let key = |query, token| ListKey::of(&list(query, token), Identity::Own);
+        let key = |query, token| {
+            let request = list(query, token);
+            ListKey::of(&request, &request.headers)
+        };
         let mut older = OlderAnswers::default();
         let at = Duration::from_secs;
         for (second, version) in [(1, "5"), (3, "7")] {
@@ -215,7 +216,8 @@ mod tests {
     #[test]
     fn the_oldest_answers_are_dropped() {
         let mut older = OlderAnswers::default();
-        let key = ListKey::of(&list("", "Bearer a"), Identity::Own);
+        let request = list("", "Bearer a");
+        let key = ListKey::of(&request, &request.headers);
         for second in 0..20 {
             let at = Duration::from_secs(second);
             older.keep(at, key.clone(), answer(1024 * 1024), ListSummary::default());
