@@ -18,7 +18,6 @@ mod control;
 mod door;
 mod goal;
 mod names;
-mod origin;
 mod rules;
 mod run;
 mod setting;

@@ -13,7 +13,7 @@
 //! 3. Watch caches are those of the proxy: a frozen one delivers nothing, one that lags delivers later, and a list that any
 //!    version satisfies gets the answer that the upstream gave the same user before.
 //! 4. What only the model can do (compaction, restore, writes, clocks) is an error when the rule that names it is added
-//!    (`server/origin.rs`), with what to do instead.
+//!    ([`Action::needs_model`](scenario::Action::needs_model)), with what to do instead.
 //! 5. A request carries the credentials of its client, or is sent with the identity that the proxy lends, which may impersonate
 //!    the user of a client certificate (`request.rs`); the edge has the credentials of that identity, and this crate never does.
 

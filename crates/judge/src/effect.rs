@@ -8,7 +8,7 @@ use ::trace::record::{FrameType, Record, Side, StreamId, What};
 use scenario::matching::Read;
 use scenario::{
     Action, ClientMode, ClientView, Reply, ReplyBody, RuleAction, Scenario, SentObject, ShapeAction,
-    StoreAction, StreamAction, Trigger, form,
+    StreamAction, Trigger, form,
 };
 use serde_json::Value;
 
@@ -50,7 +50,8 @@ impl Effects {
             {
                 effects.foreign = Some(*step);
             }
-            for action in met.actions.iter().filter(|action| is_lie(action)) {
+            // Changes of store and watch cache beside writes count: they are rare enough to be the subject of a scenario.
+            for action in met.actions.iter().filter(|action| !action.is_write()) {
                 if shows(action, &records[index..], stream) {
                     effects.lied = true;
                 } else if effects.idle.is_none() {
@@ -59,25 +60,6 @@ impl Effects {
             }
         }
         effects
-    }
-}
-
-/// Returns true for actions other than writes. Changes of store and watch cache beside writes count, because they are
-/// rare enough to be the subject of a scenario.
-fn is_lie(action: &Action) -> bool {
-    match action {
-        Action::Store(action) => match action {
-            StoreAction::Apply(_) | StoreAction::Delete { .. } | StoreAction::Relabel { .. } => false,
-            StoreAction::Compact
-            | StoreAction::ClearWatchCache(_)
-            | StoreAction::FreezeWatchCache(_)
-            | StoreAction::LagWatchCache { .. }
-            | StoreAction::ThawWatchCache(_)
-            | StoreAction::Restore { .. }
-            | StoreAction::Restart(_)
-            | StoreAction::JumpClock { .. } => true,
-        },
-        Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => true,
     }
 }
 

@@ -185,52 +185,205 @@ impl Action {
         }
     }
 
-    /// Returns the word in scenario files and transcripts.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Store(action) => match action {
-                StoreAction::Apply(_) => "apply",
-                StoreAction::Delete { .. } => "delete",
-                StoreAction::Relabel { .. } => "relabel",
-                StoreAction::Compact => "compact",
-                StoreAction::ClearWatchCache(_) => "clear_watch_cache",
-                StoreAction::FreezeWatchCache(_) => "freeze_watch_cache",
-                StoreAction::LagWatchCache { .. } => "lag_watch_cache",
-                StoreAction::ThawWatchCache(_) => "thaw_watch_cache",
-                StoreAction::Restore { .. } => "restore",
-                StoreAction::Restart(_) => "restart",
-                StoreAction::JumpClock { .. } => "jump_clock",
-            },
-            Self::Shape(action) => match action {
-                ShapeAction::Reply(_) => "reply",
-                ShapeAction::EditPage(_) => "edit_page",
-                ShapeAction::Delay(_) => "delay",
-                ShapeAction::Pace(Pace::Drip { .. }) => "drip",
-                ShapeAction::Pace(Pace::SplitUtf8) => "split_utf8",
-                ShapeAction::Pace(Pace::Coalesce { .. }) => "coalesce",
-                ShapeAction::Gzip => "gzip",
-                ShapeAction::NoAnswer(_) => "no_answer",
-                ShapeAction::LoseAnswer(_) => "lose_answer",
-            },
-            Self::Rule(action) => match action {
-                RuleAction::DropEvents(_) => "drop_events",
-                RuleAction::RepeatEvent(_) => "repeat_event",
-                RuleAction::ReorderEvents(_) => "reorder_events",
-                RuleAction::NoBookmarks => "no_bookmarks",
-                RuleAction::EndMarker(_) => "end_marker",
-                RuleAction::Truncate { .. } => "truncate",
-            },
-            Self::Stream(action) => match action {
-                StreamAction::Send(_) => "send",
-                StreamAction::SendEvent { .. } => "event",
-                StreamAction::SendError(_) => "error",
-                StreamAction::SendBookmark { .. } => "bookmark",
-                StreamAction::Goaway => "goaway",
-                StreamAction::End(_) => "end",
-            },
-            Self::Refuse(_) => "refuse",
+    /// Returns whether the action writes objects, as any client may.
+    pub fn is_write(&self) -> bool {
+        matches!(
+            self,
+            Self::Store(StoreAction::Apply(_) | StoreAction::Delete { .. } | StoreAction::Relabel { .. })
+        )
+    }
+
+    /// Returns the objects that the action creates or replaces.
+    pub fn manifests(&self) -> &[Manifest] {
+        if let Self::Store(StoreAction::Apply(manifests)) = self {
+            manifests
+        } else {
+            &[]
         }
     }
+
+    /// Returns what the action has of objects and resources, for a scenario that is moved to others.
+    pub fn contents_mut(&mut self) -> Vec<Content<'_>> {
+        match self {
+            Self::Store(StoreAction::Apply(manifests)) => {
+                manifests.iter_mut().map(Content::Written).collect()
+            }
+            Self::Store(StoreAction::Delete { objects, .. }) => {
+                objects.iter_mut().map(Content::Named).collect()
+            }
+            Self::Store(StoreAction::Relabel { object, .. }) => vec![Content::Named(object)],
+            Self::Shape(ShapeAction::EditPage(edit)) => vec![Content::Page(edit)],
+            Self::Shape(ShapeAction::Reply(reply)) => match &reply.body {
+                ReplyBody::Raw(text) => vec![Content::Verbatim(text.clone())],
+                ReplyBody::Json(json) => vec![Content::Verbatim(json.to_string())],
+                ReplyBody::Status(_) | ReplyBody::Unmodified => Vec::new(),
+            },
+            Self::Stream(StreamAction::Send(lines)) => {
+                let text = lines.iter().map(|line| String::from_utf8_lossy(&line.bytes));
+                vec![Content::Verbatim(text.collect())]
+            }
+            Self::Stream(StreamAction::SendEvent { kind, object, .. }) => match object {
+                SentObject::Stored(name) => vec![Content::Named(name)],
+                SentObject::Given(object) => vec![Content::Sent {
+                    object,
+                    is_bookmark: kind == "BOOKMARK",
+                }],
+            },
+            Self::Store(_) | Self::Shape(_) | Self::Rule(_) | Self::Stream(_) | Self::Refuse(_) => Vec::new(),
+        }
+    }
+
+    /// Returns why a proxy cannot do the action before an upstream, and what to do instead; `None`: it can.
+    pub fn needs_model(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Store(action) => action.needs_model(),
+            Self::Shape(ShapeAction::EditPage(_)) => Some((
+                "a proxy sends a list on while it arrives, and cannot change it",
+                "reply with a list of your own (`reply: {status: 200, json: …}`), or make a stale one: freeze_watch_cache",
+            )),
+            Self::Shape(ShapeAction::Reply(Reply {
+                body: ReplyBody::Unmodified,
+                ..
+            })) => Some((
+                "a proxy has no body of the upstream before it asks",
+                "reply with a body of your own (`json` or `body`)",
+            )),
+            Self::Stream(StreamAction::SendEvent {
+                object: SentObject::Stored(_),
+                ..
+            }) => Some((
+                "a proxy keeps no objects",
+                "write the object into the rule, or repeat an event: repeat_event",
+            )),
+            Self::Shape(_) | Self::Rule(_) | Self::Stream(_) | Self::Refuse(_) => None,
+        }
+    }
+
+    /// Returns the part of a response that the action changes; `None`: none, or its connection.
+    pub(crate) fn part(&self) -> Option<Part> {
+        match self {
+            Self::Store(_) | Self::Refuse(_) | Self::Stream(StreamAction::Goaway) => None,
+            Self::Shape(action) => Some(match action {
+                ShapeAction::Reply(reply) => Part::Whole {
+                    is_silent: false,
+                    after_write: reply.after_write,
+                },
+                ShapeAction::NoAnswer(_) => Part::Whole {
+                    is_silent: true,
+                    after_write: false,
+                },
+                ShapeAction::LoseAnswer(_) => Part::Whole {
+                    is_silent: true,
+                    after_write: true,
+                },
+                ShapeAction::EditPage(_) => Part::Page,
+                ShapeAction::Delay(_) => Part::Start,
+                ShapeAction::Gzip => Part::Coding,
+                ShapeAction::Pace(Pace::Coalesce { .. }) => Part::Events,
+                ShapeAction::Pace(Pace::Drip { .. } | Pace::SplitUtf8) => Part::Body,
+            }),
+            Self::Rule(RuleAction::Truncate { cut, .. }) => Some(Part::Cut {
+                by_events: matches!(cut, Cut::AfterEvents { .. }),
+            }),
+            Self::Stream(StreamAction::End(_)) => Some(Part::End),
+            Self::Rule(_) | Self::Stream(_) => Some(Part::Events),
+        }
+    }
+
+    /// Returns the field for the name of what the action writes.
+    pub(crate) fn binds_mut(&mut self) -> Option<&mut Option<String>> {
+        match self {
+            Self::Store(StoreAction::Apply(objects)) => objects.last_mut().map(|object| &mut object.binds),
+            Self::Store(StoreAction::Delete { binds, .. } | StoreAction::Relabel { binds, .. })
+            | Self::Stream(StreamAction::SendBookmark { binds, .. }) => Some(binds),
+            Self::Store(_) | Self::Shape(_) | Self::Rule(_) | Self::Stream(_) | Self::Refuse(_) => None,
+        }
+    }
+}
+
+impl StoreAction {
+    fn needs_model(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Apply(_) | Self::Delete { .. } | Self::Relabel { .. } => Some((
+                "a proxy never writes to the upstream by itself",
+                "write with kubectl, through the proxy or beside it",
+            )),
+            Self::Compact => Some((
+                "only the upstream's etcd can be compacted, and a proxy never changes it",
+                "expire watches (`ctl expire`, `ctl expire --status`), and continue tokens: \
+                 `when: {page: 2}, do: {reply: {status: 410, reason: Expired}}`",
+            )),
+            Self::Restore { .. } => Some((
+                "a proxy cannot take the upstream back to an older revision",
+                "replay the scenario on `fake-apiserver serve`, or make reads stale: freeze_watch_cache",
+            )),
+            Self::JumpClock { .. } => Some((
+                "the upstream's clock is not the proxy's",
+                "use `fake-apiserver serve`",
+            )),
+            Self::ClearWatchCache(_) => Some((
+                "the watch caches of the upstream are its own",
+                "end watches (`ctl cut`), and answer the next with 410 (`ctl expire --status`)",
+            )),
+            Self::Restart(Restart { filling_ms: 1.., .. }) => Some((
+                "the watch caches of the upstream are its own, and do not fill again",
+                "restart without `filling`, and answer the next requests with 429 (`ctl fail 429`)",
+            )),
+            Self::Restart(_)
+            | Self::FreezeWatchCache(_)
+            | Self::LagWatchCache { .. }
+            | Self::ThawWatchCache(_) => None,
+        }
+    }
+}
+
+/// What an action has of objects and resources.
+#[derive(Debug, PartialEq)]
+pub enum Content<'a> {
+    /// An object that is written.
+    Written(&'a mut Manifest),
+    /// The name of an object.
+    Named(&'a mut ObjectName),
+    /// An object that is sent.
+    Sent {
+        /// The object.
+        object: &'a mut Value,
+        /// In a bookmark.
+        is_bookmark: bool,
+    },
+    /// Changes to a page.
+    Page(&'a mut PageEdit),
+    /// A text that is sent as it is.
+    Verbatim(String),
+}
+
+/// The part of a response that an action changes, which decides where it may stand in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it.
+    Whole {
+        /// Nothing is sent.
+        is_silent: bool,
+        /// The request is carried out first.
+        after_write: bool,
+    },
+    /// The page of a list.
+    Page,
+    /// When it starts.
+    Start,
+    /// Its content coding.
+    Coding,
+    /// Events of a watch.
+    Events,
+    /// How its body is written.
+    Body,
+    /// The length of its body.
+    Cut {
+        /// Counted in events of a watch.
+        by_events: bool,
+    },
+    /// Its end.
+    End,
 }
 
 /// A scripted response.

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use self::catalogue::{Level, Provoker};
 
 pub use self::action::{
-    Action, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SentObject, ShapeAction,
-    StatusSpec, StoreAction, StreamAction, Where,
+    Action, Content, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, Restart, RuleAction, SentObject,
+    ShapeAction, StatusSpec, StoreAction, StreamAction, Where,
 };
 pub use self::admission::{AdmissionPlugin, AdmissionPlugins};
 pub use self::awaited::Awaited;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+pub(crate) use self::actions::*;
 pub(crate) use self::expect::*;
 pub(crate) use self::rules::*;
 pub(crate) use self::steps::*;
@@ -15,6 +16,7 @@ use super::Version;
 use super::catalogue::Provoker;
 use super::read::{At, Entries, First, Json, OneOrMany, Text, WordOr};
 
+mod actions;
 mod expect;
 mod rules;
 mod steps;

@@ -13,7 +13,6 @@ use trace::record::{Replica, StreamId, Verb, What};
 
 use super::Server;
 use super::act::{On, words};
-use super::origin::undoable;
 use crate::apiserver::{ApiServer, Asked};
 
 /// Most active rules: each is matched against every request.
@@ -126,7 +125,8 @@ impl Server {
     /// # Errors
     /// There are too many rules, or one that is done at once has nothing to be done to.
     pub fn add_rule_ahead(&mut self, now: Duration, rule: Rule) -> Result<Ruled, RuleRefused> {
-        if let Some((why, instead)) = undoable(&rule.actions).filter(|_| self.api.forwards()) {
+        let undoable = rule.actions.iter().find_map(Action::needs_model);
+        if let Some((why, instead)) = undoable.filter(|_| self.api.forwards()) {
             return Err(RuleRefused::NotUpstream { why, instead });
         }
         let does = words(&rule.actions);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use scenario::{Action, Manifest, Scenario, StoreAction};
+use scenario::{Action, Manifest, Scenario};
 
 use crate::model::{NAMESPACES, Setting};
 
@@ -41,9 +41,5 @@ pub(super) fn setting(scenario: &Scenario) -> Setting<'_> {
 /// Returns the objects that the scenario writes, at the start or in a step.
 fn manifests(scenario: &Scenario) -> impl Iterator<Item = &Manifest> {
     let actions = scenario.steps.iter().flat_map(|step| &step.actions);
-    let applied = actions.filter_map(|action| match action {
-        Action::Store(StoreAction::Apply(manifests)) => Some(manifests),
-        Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => None,
-    });
-    scenario.objects.iter().chain(applied.flatten())
+    scenario.objects.iter().chain(actions.flat_map(Action::manifests))
 }

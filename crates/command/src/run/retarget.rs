@@ -5,8 +5,7 @@
 
 use fake_apiserver::model::catalog::{ApiResource, Catalog, KindRef};
 use fake_apiserver::scenario::{
-    Action, Manifest, ObjectName, PageEdit, ReplyBody, Scenario, SentObject, ShapeAction, StoreAction,
-    StreamAction, Target, Trigger, Version,
+    Action, Content, Manifest, ObjectName, PageEdit, Scenario, Target, Trigger, Version,
 };
 use serde_json::{Map, Value};
 
@@ -129,13 +128,9 @@ impl Moving<'_> {
                 self.from.plural
             ));
         }
-        let applied = scenario
-            .steps
-            .iter()
-            .flat_map(|step| &step.actions)
-            .filter_map(applied);
-        if let Some(beside) = applied
-            .flatten()
+        let actions = scenario.steps.iter().flat_map(|step| &step.actions);
+        if let Some(beside) = actions
+            .flat_map(Action::manifests)
             .chain(&scenario.objects)
             .find(|manifest| names(kind, &manifest.group, &manifest.plural))
         {
@@ -149,57 +144,16 @@ impl Moving<'_> {
 
     fn action(&self, action: &mut Action) -> Result<(), String> {
         let word = action.word();
-        match action {
-            Action::Store(StoreAction::Apply(manifests)) => manifests
-                .iter_mut()
-                .try_for_each(|manifest| self.manifest(manifest)),
-            Action::Store(StoreAction::Delete { objects, .. }) => {
-                objects.iter_mut().try_for_each(|object| self.name(object))
+        action.contents_mut().into_iter().try_for_each(|content| {
+            match content {
+                Content::Written(manifest) => self.manifest(manifest)?,
+                Content::Named(object) => self.name(object)?,
+                Content::Sent { object, is_bookmark } => *object = self.sent(object, is_bookmark)?,
+                Content::Page(edit) => self.page(edit)?,
+                Content::Verbatim(text) => self.is_free(&text, word)?,
             }
-            Action::Store(StoreAction::Relabel { object, .. }) => self.name(object),
-            Action::Shape(ShapeAction::EditPage(edit)) => self.page(edit),
-            Action::Stream(StreamAction::SendEvent { kind, object, .. }) => match object {
-                SentObject::Stored(name) => self.name(name),
-                SentObject::Given(given) => {
-                    *given = self.sent(given, kind == "BOOKMARK")?;
-                    Ok(())
-                }
-            },
-            Action::Stream(StreamAction::Send(lines)) => {
-                let text = lines.iter().map(|line| String::from_utf8_lossy(&line.bytes));
-                self.is_free(&text.collect::<String>(), word)
-            }
-            Action::Shape(ShapeAction::Reply(reply)) => match &reply.body {
-                ReplyBody::Raw(text) => self.is_free(text, word),
-                ReplyBody::Json(json) => self.is_free(&json.to_string(), word),
-                ReplyBody::Status(_) | ReplyBody::Unmodified => Ok(()),
-            },
-            Action::Store(
-                StoreAction::Compact
-                | StoreAction::ClearWatchCache(_)
-                | StoreAction::FreezeWatchCache(_)
-                | StoreAction::LagWatchCache { .. }
-                | StoreAction::ThawWatchCache(_)
-                | StoreAction::Restore { .. }
-                | StoreAction::Restart(_)
-                | StoreAction::JumpClock { .. },
-            )
-            | Action::Shape(
-                ShapeAction::Delay(_)
-                | ShapeAction::Pace(_)
-                | ShapeAction::Gzip
-                | ShapeAction::NoAnswer(_)
-                | ShapeAction::LoseAnswer(_),
-            )
-            | Action::Rule(_)
-            | Action::Stream(
-                StreamAction::SendError(_)
-                | StreamAction::SendBookmark { .. }
-                | StreamAction::Goaway
-                | StreamAction::End(_),
-            )
-            | Action::Refuse(_) => Ok(()),
-        }
+            Ok(())
+        })
     }
 
     /// Checks that a text that is sent unchanged contains no object of the scenario's kind.
@@ -336,19 +290,11 @@ fn names(kind: &ApiResource, group: &str, plural: &str) -> bool {
     kind.group == group && kind.plural == plural
 }
 
-fn applied(action: &Action) -> Option<&Vec<Manifest>> {
-    if let Action::Store(StoreAction::Apply(manifests)) = action {
-        Some(manifests)
-    } else {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use fake_apiserver::scenario::parse;
+    use fake_apiserver::scenario::{SentObject, StreamAction, parse};
     use rstest::rstest;
 
     use super::*;

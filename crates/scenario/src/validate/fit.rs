@@ -4,8 +4,8 @@ use apimachinery::encode::encode_json;
 use trace::fault::Cut;
 
 use super::Validator;
+use crate::action::Part;
 use crate::problem::{Code, Problem};
-use crate::raw::ActionKeys;
 use crate::span::Span;
 use crate::{Action, ReplyBody, RuleAction, ShapeAction};
 
@@ -22,10 +22,18 @@ pub(super) enum Answer {
     OpenWatch,
 }
 
+/// The action that determines the whole response.
+#[derive(Debug, Clone, Copy)]
+struct Replied {
+    word: &'static str,
+    span: Span,
+    is_silent: bool,
+}
+
 /// State of the response when an action runs.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    replied: Option<(&'static str, Span)>,
+    replied: Option<Replied>,
     begun: Option<Span>,
     truncated: Option<Span>,
     /// Length of the body, if a reply specifies it and it is not compressed.
@@ -35,148 +43,78 @@ pub(super) struct Progress {
 }
 
 impl Validator<'_> {
-    /// Returns true if the action fits the step's trigger and the preceding actions.
-    pub(super) fn placed(
+    /// Checks that the action fits the step's trigger and the preceding actions.
+    pub(super) fn fits(
         &mut self,
         word: &'static str,
         span: Span,
-        keys: &ActionKeys,
+        action: &Action,
         answer: Answer,
         progress: &mut Progress,
     ) {
-        let by_events = keys
-            .truncate
-            .as_ref()
-            .is_some_and(|truncate| truncate.value.after_events.is_some());
-        let on_stream = by_events
-            || matches!(
-                word,
-                "send"
-                    | "event"
-                    | "error"
-                    | "bookmark"
-                    | "drop_events"
-                    | "repeat_event"
-                    | "reorder_events"
-                    | "no_bookmarks"
-                    | "end_marker"
-                    | "coalesce"
-            );
-        let on_request = matches!(
-            word,
-            "reply" | "edit_page" | "delay" | "gzip" | "no_answer" | "lose_answer"
-        );
-        let after_write = word == "lose_answer"
-            || word == "reply"
-                && keys
-                    .reply
-                    .as_ref()
-                    .and_then(|reply| reply.value.after_write.as_ref())
-                    .is_some_and(|after| after.value);
-        let on_end = matches!(
-            word,
-            "end" | "eof" | "fin" | "rst" | "stall" | "no_close_notify" | "rst_stream"
-        );
-        let on_body = matches!(word, "drip" | "split_utf8" | "truncate") || on_end;
-        if !(on_stream || on_request || on_body) {
-            return;
-        }
-        let misplaced = match answer {
-            Answer::List if on_stream => Some((
-                "a LIST has no stream of events",
-                "wait for a `watch`, or change the page with `edit_page`",
-            )),
-            Answer::Any if on_stream => Some((
-                "a request of any kind may have no stream of events",
-                "wait for a `watch`",
-            )),
-            Answer::Watch if word == "edit_page" => Some((
-                "a WATCH has no page",
-                "wait for a `list` or a `page`, or send events of your own",
-            )),
-            Answer::Any if word == "edit_page" => Some((
-                "a request of any kind may have no page",
-                "wait for a `list` or a `page`",
-            )),
-            Answer::List | Answer::Watch if after_write => Some((
-                "a LIST or WATCH writes nothing",
-                "wait for a `request`, or take `no_answer`, or `reply` without `after_write`",
-            )),
-            Answer::OpenWatch if on_request => Some((
-                "there is no request to answer",
-                "wait for one: `when: {list: next}`, `when: {watch: next}`",
-            )),
-            Answer::List | Answer::Watch | Answer::Any | Answer::OpenWatch => None,
-        };
-        if let Some((message, hint)) = misplaced {
-            self.problem(
-                Problem::new(
-                    Code::Misplaced,
-                    span,
-                    format!("`{word}` makes no sense here: {message}"),
-                )
-                .label("does not fit what the step waits for")
-                .hint(hint),
-            );
-            return;
-        }
-        let line = |v: &Self, span: Span| v.place(span).line;
-        let unreachable = if let Some(ended) = progress.ended {
-            Some((
-                format!("the answer is over since `end` in line {}", line(self, ended)),
-                "put it before the end, or into a later step",
-            ))
-        } else if let Some((by, replied)) = progress
-            .replied
-            .filter(|(by, _)| on_stream || on_request && word != "delay" || by.ends_with("_answer"))
-        {
-            Some((
-                format!("`{by}` in line {} settles the whole answer", line(self, replied)),
-                "take one of the two",
-            ))
-        } else if let Some(begun) = progress.begun.filter(|_| on_request && word != "edit_page") {
-            Some((
-                format!("the answer has begun in line {}", line(self, begun)),
-                "put it first",
-            ))
-        } else {
-            progress
-                .truncated
-                .filter(|_| on_end || word == "truncate")
-                .map(|truncated| {
-                    (
-                        format!(
-                            "`truncate` in line {} already ends this response",
-                            line(self, truncated)
-                        ),
-                        "take one of the two",
+        if let Some(part) = action.part() {
+            if let Some((message, hint)) = misplaced(part, answer) {
+                self.problem(
+                    Problem::new(
+                        Code::Misplaced,
+                        span,
+                        format!("`{word}` makes no sense here: {message}"),
                     )
-                })
+                    .label("does not fit what the step waits for")
+                    .hint(hint),
+                );
+            } else {
+                if let Some((message, hint)) = self.unreachable(part, progress) {
+                    self.problem(
+                        Problem::new(
+                            Code::Unreachable,
+                            span,
+                            format!("`{word}` comes too late: {message}"),
+                        )
+                        .label("has no effect")
+                        .hint(hint),
+                    );
+                }
+                progress.change(part, word, span);
+            }
+        }
+        self.cut_inside(action, span, progress);
+    }
+
+    /// Returns why a part of the response can no longer be changed, and what to do instead.
+    fn unreachable(&self, part: Part, progress: &Progress) -> Option<(String, &'static str)> {
+        let line = |span: Span| self.place(span).line;
+        let settles = |replied: &Replied| match part {
+            Part::Whole { .. } | Part::Page | Part::Coding | Part::Events | Part::Cut { by_events: true } => {
+                true
+            }
+            Part::Start | Part::Body | Part::Cut { by_events: false } | Part::End => replied.is_silent,
         };
-        if let Some((message, hint)) = unreachable {
-            self.problem(
-                Problem::new(
-                    Code::Unreachable,
-                    span,
-                    format!("`{word}` comes too late: {message}"),
-                )
-                .label("has no effect")
-                .hint(hint),
+        if let Some(ended) = progress.ended {
+            let message = format!("the answer is over since `end` in line {}", line(ended));
+            return Some((message, "put it before the end, or into a later step"));
+        }
+        if let Some(Replied { word, span, .. }) = progress.replied.filter(settles) {
+            let message = format!("`{word}` in line {} settles the whole answer", line(span));
+            return Some((message, "take one of the two"));
+        }
+        let is_first = matches!(part, Part::Whole { .. } | Part::Start | Part::Coding);
+        if let Some(begun) = progress.begun.filter(|_| is_first) {
+            let message = format!("the answer has begun in line {}", line(begun));
+            return Some((message, "put it first"));
+        }
+        let ends = matches!(part, Part::End | Part::Cut { .. });
+        progress.truncated.filter(|_| ends).map(|truncated| {
+            let message = format!(
+                "`truncate` in line {} already ends this response",
+                line(truncated)
             );
-        }
-        if matches!(word, "reply" | "no_answer" | "lose_answer") {
-            progress.replied = Some((word, span));
-        } else if on_end {
-            progress.ended = Some(span);
-        } else if word == "truncate" {
-            progress.truncated = Some(span);
-        } else if (on_stream || word == "edit_page") && !by_events {
-            progress.begun = Some(span);
-        }
+            (message, "take one of the two")
+        })
     }
 
     /// Checks that a cut is within the body of a preceding action.
-    pub(super) fn cut_inside(&mut self, action: &Action, span: Span, progress: &mut Progress) {
+    fn cut_inside(&mut self, action: &Action, span: Span, progress: &mut Progress) {
         match action {
             Action::Shape(ShapeAction::Gzip) => progress.compressed = true,
             Action::Shape(ShapeAction::Reply(reply)) if !progress.compressed => {
@@ -209,6 +147,68 @@ impl Validator<'_> {
             }
             Action::Store(_) | Action::Shape(_) | Action::Rule(_) | Action::Stream(_) | Action::Refuse(_) => {
             }
+        }
+    }
+}
+
+/// Returns why an action on this part makes no sense for the response, and what to do instead.
+fn misplaced(part: Part, answer: Answer) -> Option<(&'static str, &'static str)> {
+    let on_events = matches!(part, Part::Events | Part::Cut { by_events: true });
+    match answer {
+        Answer::List if on_events => Some((
+            "a LIST has no stream of events",
+            "wait for a `watch`, or change the page with `edit_page`",
+        )),
+        Answer::Any if on_events => Some((
+            "a request of any kind may have no stream of events",
+            "wait for a `watch`",
+        )),
+        Answer::Watch if part == Part::Page => Some((
+            "a WATCH has no page",
+            "wait for a `list` or a `page`, or send events of your own",
+        )),
+        Answer::Any if part == Part::Page => Some((
+            "a request of any kind may have no page",
+            "wait for a `list` or a `page`",
+        )),
+        Answer::List | Answer::Watch
+            if matches!(
+                part,
+                Part::Whole {
+                    after_write: true,
+                    ..
+                }
+            ) =>
+        {
+            Some((
+                "a LIST or WATCH writes nothing",
+                "wait for a `request`, or take `no_answer`, or `reply` without `after_write`",
+            ))
+        }
+        Answer::OpenWatch if matches!(part, Part::Whole { .. } | Part::Page | Part::Start | Part::Coding) => {
+            Some((
+                "there is no request to answer",
+                "wait for one: `when: {list: next}`, `when: {watch: next}`",
+            ))
+        }
+        Answer::List | Answer::Watch | Answer::Any | Answer::OpenWatch => None,
+    }
+}
+
+impl Progress {
+    fn change(&mut self, part: Part, word: &'static str, span: Span) {
+        match part {
+            Part::Whole { is_silent, .. } => {
+                self.replied = Some(Replied {
+                    word,
+                    span,
+                    is_silent,
+                });
+            }
+            Part::End => self.ended = Some(span),
+            Part::Cut { .. } => self.truncated = Some(span),
+            Part::Page | Part::Events => self.begun = Some(span),
+            Part::Start | Part::Coding | Part::Body => {}
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Validates steps: triggers, and the actions that fit them.
 
 use super::Validator;
-use super::actions::binds_of;
 use super::fit::{Answer, Progress};
 use super::names::Named;
 use super::reach::{Awaited, Reach};
@@ -10,7 +9,7 @@ use crate::problem::{Code, Problem};
 use crate::raw::{ActionKeys, Condition, Query, When};
 use crate::read::{At, Both, First, WordOr};
 use crate::span::Span;
-use crate::{Covered, QueryMatch, RequestKind, RequestTrigger, Step, Times, Trigger, raw};
+use crate::{Action, Covered, QueryMatch, RequestKind, RequestTrigger, Step, Times, Trigger, raw};
 
 impl Validator<'_> {
     pub(super) fn step(
@@ -120,7 +119,7 @@ impl Validator<'_> {
             let write = actions
                 .iter_mut()
                 .rev()
-                .find_map(binds_of)
+                .find_map(Action::binds_mut)
                 .filter(|binds| binds.is_none() && !waits_for_request);
             match write {
                 Some(binds) => *binds = Some(self.bind(name, Named::Version)),
