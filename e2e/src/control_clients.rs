@@ -325,6 +325,7 @@ mod tests {
     fn names_are_written_as_in_each_language() {
         assert_eq!(snake_case("waitFor"), "wait_for");
         assert_eq!(go::exported("openMs"), "OpenMs");
+        assert_eq!(go::exported("lose_answer"), "LoseAnswer");
         assert_eq!(go::exported("id"), "ID");
         assert_eq!(go::exported("url"), "URL");
     }

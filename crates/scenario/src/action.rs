@@ -401,6 +401,19 @@ pub struct Reply {
     pub after_write: bool,
 }
 
+impl Reply {
+    /// Returns a response without additional headers, for a request that is not carried out.
+    pub fn new(status: u16, body: ReplyBody) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            retry_after: None,
+            body,
+            after_write: false,
+        }
+    }
+}
+
 /// The body of a scripted response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyBody {

@@ -2,8 +2,11 @@
 //!
 //! Source: kubernetes `pkg/kubeapiserver/options/plugins.go`.
 
-/// An admission plugin with an effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use serde::Deserialize;
+use serde::de::value::{Error, StrDeserializer};
+
+/// An admission plugin with an effect. Its name is that of the variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum AdmissionPlugin {
     /// Sets the class of an Ingress.
     DefaultIngressClass,
@@ -39,47 +42,10 @@ pub enum AdmissionPlugin {
     ValidatingAdmissionWebhook,
 }
 
-use AdmissionPlugin::{StorageObjectInUseProtection, TaintNodesByCondition};
-
-const ALL: [(AdmissionPlugin, &str); 16] = [
-    (AdmissionPlugin::DefaultIngressClass, "DefaultIngressClass"),
-    (AdmissionPlugin::DefaultStorageClass, "DefaultStorageClass"),
-    (
-        AdmissionPlugin::DefaultTolerationSeconds,
-        "DefaultTolerationSeconds",
-    ),
-    (AdmissionPlugin::LimitRanger, "LimitRanger"),
-    (
-        AdmissionPlugin::MutatingAdmissionPolicy,
-        "MutatingAdmissionPolicy",
-    ),
-    (
-        AdmissionPlugin::MutatingAdmissionWebhook,
-        "MutatingAdmissionWebhook",
-    ),
-    (AdmissionPlugin::NamespaceLifecycle, "NamespaceLifecycle"),
-    (AdmissionPlugin::PodResizeValidator, "PodResizeValidator"),
-    (AdmissionPlugin::Priority, "Priority"),
-    (AdmissionPlugin::ResourceQuota, "ResourceQuota"),
-    (AdmissionPlugin::RuntimeClass, "RuntimeClass"),
-    (AdmissionPlugin::ServiceAccount, "ServiceAccount"),
-    (StorageObjectInUseProtection, "StorageObjectInUseProtection"),
-    (TaintNodesByCondition, "TaintNodesByCondition"),
-    (
-        AdmissionPlugin::ValidatingAdmissionPolicy,
-        "ValidatingAdmissionPolicy",
-    ),
-    (
-        AdmissionPlugin::ValidatingAdmissionWebhook,
-        "ValidatingAdmissionWebhook",
-    ),
-];
-
 impl AdmissionPlugin {
     /// Returns the plugin of this name; `None`: it has no effect here, or is none.
     pub fn named(name: &str) -> Option<Self> {
-        let found = ALL.iter().find(|(_, known)| *known == name);
-        found.map(|(plugin, _)| *plugin)
+        Self::deserialize(StrDeserializer::<Error>::new(name)).ok()
     }
 }
 
@@ -90,7 +56,7 @@ pub struct AdmissionPlugins(u32);
 impl AdmissionPlugins {
     /// Returns those that kube-apiserver has by default.
     pub fn of_kube_apiserver() -> Self {
-        Self((1 << ALL.len()) - 1)
+        Self(u32::MAX)
     }
 
     /// Whether it is among them.
@@ -109,7 +75,7 @@ impl AdmissionPlugins {
 impl Default for AdmissionPlugins {
     fn default() -> Self {
         Self::of_kube_apiserver()
-            .without(StorageObjectInUseProtection)
-            .without(TaintNodesByCondition)
+            .without(AdmissionPlugin::StorageObjectInUseProtection)
+            .without(AdmissionPlugin::TaintNodesByCondition)
     }
 }

@@ -17,14 +17,17 @@ pub(super) fn write(api: &Api) -> String {
     out
 }
 
-/// `openMs` as `OpenMs`, and `id` as `ID`.
+/// `openMs` as `OpenMs`, `lose_answer` as `LoseAnswer`, and `id` as `ID`.
 pub(super) fn exported(name: &str) -> String {
     if matches!(name, "id" | "url") {
         return name.to_uppercase();
     }
-    let mut letters = name.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    };
+    name.split('_').map(word).collect()
 }
 
 fn declared(model: &Model) -> String {

@@ -91,23 +91,23 @@ type Rule struct {
 	// Compact the store: older exact lists, continue tokens and watch starts fail with 410 from now on.
 	Compact any `json:"compact,omitempty"`
 	// Rebuild the watch cache: open watches of the target end cleanly, and watches from older versions fail with 410.
-	Clear_watch_cache any `json:"clear_watch_cache,omitempty"`
+	ClearWatchCache any `json:"clear_watch_cache,omitempty"`
 	// Stop the watch cache: cached reads are stale, and watches receive no new events.
-	Freeze_watch_cache any `json:"freeze_watch_cache,omitempty"`
+	FreezeWatchCache any `json:"freeze_watch_cache,omitempty"`
 	// Delay the watch cache: it receives every write this much later, so cached reads and watches lag.
-	Lag_watch_cache any `json:"lag_watch_cache,omitempty"`
+	LagWatchCache any `json:"lag_watch_cache,omitempty"`
 	// Let the watch cache catch up and follow the store without delay.
-	Thaw_watch_cache any `json:"thaw_watch_cache,omitempty"`
+	ThawWatchCache any `json:"thaw_watch_cache,omitempty"`
 	// Restore the store to its state at `$name`, as from a backup.
 	Restore any `json:"restore,omitempty"`
 	// Restart the apiserver: its connections are closed, and its watch caches are those of a new process. Nothing stored is lost.
 	Restart any `json:"restart,omitempty"`
 	// Set the server's wall clock, which dates objects and responses. Timers do not move.
-	Jump_clock map[string]any `json:"jump_clock,omitempty"`
+	JumpClock map[string]any `json:"jump_clock,omitempty"`
 	// Send this response instead of the normal one.
 	Reply map[string]any `json:"reply,omitempty"`
 	// Send the normal LIST response with these changes.
-	Edit_page map[string]any `json:"edit_page,omitempty"`
+	EditPage map[string]any `json:"edit_page,omitempty"`
 	// Send these lines on the watch, verbatim.
 	Send any `json:"send,omitempty"`
 	// Send a watch event that is not in the store's history.
@@ -117,21 +117,21 @@ type Rule struct {
 	// Send a bookmark now.
 	Bookmark any `json:"bookmark,omitempty"`
 	// Drop this many of the stream's next events.
-	Drop_events uint64 `json:"drop_events,omitempty"`
+	DropEvents uint64 `json:"drop_events,omitempty"`
 	// Send the next event this many times.
-	Repeat_event uint64 `json:"repeat_event,omitempty"`
+	RepeatEvent uint64 `json:"repeat_event,omitempty"`
 	// Buffer this many events, and bookmarks in between, and send them in reverse order; at the latest when the watch ends.
-	Reorder_events uint64 `json:"reorder_events,omitempty"`
+	ReorderEvents uint64 `json:"reorder_events,omitempty"`
 	// Send no bookmarks on the stream from now on, not even the end marker.
-	No_bookmarks any `json:"no_bookmarks,omitempty"`
+	NoBookmarks any `json:"no_bookmarks,omitempty"`
 	// Replace the value `"true"` of the end marker's annotation; `absent`: send the bookmark without it.
-	End_marker any `json:"end_marker,omitempty"`
+	EndMarker any `json:"end_marker,omitempty"`
 	// Delay the response, including its head.
 	Delay string `json:"delay,omitempty"`
 	// Send the body slowly: a number of bytes at a time, at an interval.
 	Drip map[string]any `json:"drip,omitempty"`
 	// End writes inside multi-byte characters if there are any.
-	Split_utf8 any `json:"split_utf8,omitempty"`
+	SplitUtf8 any `json:"split_utf8,omitempty"`
 	// Send this many events in one write.
 	Coalesce uint64 `json:"coalesce,omitempty"`
 	// Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event.
@@ -139,9 +139,9 @@ type Rule struct {
 	// Truncate the body and end it.
 	Truncate map[string]any `json:"truncate,omitempty"`
 	// Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
-	No_answer any `json:"no_answer,omitempty"`
+	NoAnswer any `json:"no_answer,omitempty"`
 	// As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it.
-	Lose_answer any `json:"lose_answer,omitempty"`
+	LoseAnswer any `json:"lose_answer,omitempty"`
 	// End the response, after its head and the frames that this step already sent.
 	End any `json:"end,omitempty"`
 	// `end: eof`: a clean end; the connection is reusable.
@@ -153,9 +153,9 @@ type Rule struct {
 	// `end: stall`: no more bytes are sent; the connection stays open.
 	Stall any `json:"stall,omitempty"`
 	// `end: no_close_notify`: the connection is closed without TLS close_notify.
-	No_close_notify any `json:"no_close_notify,omitempty"`
+	NoCloseNotify any `json:"no_close_notify,omitempty"`
 	// `end: {rst_stream: CODE}`: the HTTP/2 stream is reset with this code; the connection stays open.
-	Rst_stream string `json:"rst_stream,omitempty"`
+	RstStream string `json:"rst_stream,omitempty"`
 	// Send GOAWAY with NO_ERROR on the HTTP/2 connection of this response: it accepts no more requests; open streams continue.
 	Goaway any `json:"goaway,omitempty"`
 	// Refuse new connections for this time.

@@ -136,16 +136,14 @@ impl Disturber {
         whose.stream = None;
         let status = [410, 429, 429, 500, 503, 504][self.rng.usize(0..6)];
         let retry_after = matches!(status, 429 | 503) && self.rng.bool();
+        let body = ReplyBody::Status(StatusSpec {
+            code: Some(status),
+            reason: (status == 410).then(|| "Expired".to_owned()),
+            ..StatusSpec::default()
+        });
         let reply = Reply {
-            status,
-            headers: Vec::new(),
             retry_after: retry_after.then(|| self.rng.u32(0..20).to_string()),
-            body: ReplyBody::Status(StatusSpec {
-                code: Some(status),
-                reason: (status == 410).then(|| "Expired".to_owned()),
-                ..StatusSpec::default()
-            }),
-            after_write: false,
+            ..Reply::new(status, body)
         };
         let action = match self.rng.u32(0..4) {
             0 => Action::Shape(ShapeAction::NoAnswer(
