@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{Frame, FrameType, ObjectRef, Record, RunEnd, Side, What};
+use fake_apiserver::record::{
+    ConnectionRecord, ExchangeRecord, Frame, FrameType, Group, ObjectRef, Record, RunEnd, RunRecord,
+    ScriptRecord, Side, StoreRecord,
+};
 use fake_apiserver::report::Report;
 
 /// Returns the story of a trace, as text to compare.
@@ -16,66 +19,81 @@ pub fn story(records: &[Record]) -> String {
     let mut lanes: BTreeMap<Lane, Vec<String>> = BTreeMap::new();
     let mut tokens = Tokens::default();
     for record in records {
-        let (lane, line) = match &record.what {
-            What::Request {
+        let (lane, line) = match record.what.group() {
+            Group::Exchange(ExchangeRecord::Request {
                 stream, verb, query, ..
-            } => (
+            }) => (
                 Lane::Answer(stream.0),
                 format!("{} {}", verb.word(), asked(query, &mut tokens)),
             ),
-            What::Goaway { .. } => (Lane::Script, "the connection accepts no more requests".to_owned()),
-            What::Refused => (Lane::Script, "a connection is refused".to_owned()),
-            What::Head {
+            Group::Connection(ConnectionRecord::Goaway { .. }) => {
+                (Lane::Script, "the connection accepts no more requests".to_owned())
+            }
+            Group::Connection(ConnectionRecord::Refused) => {
+                (Lane::Script, "a connection is refused".to_owned())
+            }
+            Group::Exchange(ExchangeRecord::Head {
                 stream,
                 status,
                 retry_after,
                 ..
-            } => (
+            }) => (
                 Lane::Answer(stream.0),
                 format!("{status} Retry-After: {retry_after:?}"),
             ),
-            What::Page {
+            Group::Exchange(ExchangeRecord::Page {
                 stream,
                 resource_version,
                 continue_token,
                 remaining,
                 items,
                 ..
-            } => {
+            }) => {
                 let items: Vec<String> = items.iter().map(state).collect();
                 let token = tokens.number(continue_token);
                 let line = format!("page rv={resource_version} {items:?} continue={token} {remaining:?}");
                 (Lane::Answer(stream.0), line)
             }
-            What::Body { stream, reason, .. } => (Lane::Answer(stream.0), format!("body {reason:?}")),
-            What::Torn { stream, .. } => (Lane::Answer(stream.0), "torn".to_owned()),
-            What::Frame { stream, frame } => (Lane::Answer(stream.0), line(frame)),
-            What::Withheld { stream, object } => {
+            Group::Exchange(ExchangeRecord::Body { stream, reason, .. }) => {
+                (Lane::Answer(stream.0), format!("body {reason:?}"))
+            }
+            Group::Exchange(ExchangeRecord::Torn { stream, .. }) => {
+                (Lane::Answer(stream.0), "torn".to_owned())
+            }
+            Group::Exchange(ExchangeRecord::Frame { stream, frame }) => (Lane::Answer(stream.0), line(frame)),
+            Group::Exchange(ExchangeRecord::Withheld { stream, object }) => {
                 (Lane::Answer(stream.0), format!("withheld {}", state(object)))
             }
-            What::End { stream, how, by } => (Lane::Answer(stream.0), end(*how, *by)),
-            What::Wrote(write) => (
+            Group::Exchange(ExchangeRecord::End { stream, how, by }) => {
+                (Lane::Answer(stream.0), end(*how, *by))
+            }
+            Group::Store(StoreRecord::Wrote(write)) => (
                 Lane::Store,
                 format!("{:?} {} {}", write.op, write.resource, state(&write.object)),
             ),
-            What::Rule { rule, how, .. } => (Lane::Script, format!("rule {rule}: {how}")),
-            What::Restored { to } => (Lane::Store, format!("restored to {to}")),
-            What::Turned {
+            Group::Script(ScriptRecord::Rule { rule, how, .. }) => {
+                (Lane::Script, format!("rule {rule}: {how}"))
+            }
+            Group::Store(StoreRecord::Restored { to }) => (Lane::Store, format!("restored to {to}")),
+            Group::Store(StoreRecord::Turned {
                 how,
                 resource_version,
-            } => (Lane::Store, format!("{how} at {resource_version}")),
-            What::Step { step, how } => (Lane::Script, format!("step {step}: {how}")),
-            What::Bound { name, value, .. } => (Lane::Script, format!("${name} = {value}")),
-            What::ScriptDone => (Lane::Script, "done".to_owned()),
-            What::RunEnded(how) => (Lane::Script, over(how)),
-            What::Reported(report) => (Lane::Reports, report_line(report)),
-            What::Connected { .. }
-            | What::Disconnected { .. }
-            | What::ClientExited { .. }
-            | What::ClientRestarted { .. }
-            | What::StopRequested
-            | What::Webhook { .. }
-            | What::LeftOpen { .. } => continue,
+            }) => (Lane::Store, format!("{how} at {resource_version}")),
+            Group::Script(ScriptRecord::Step { step, how }) => (Lane::Script, format!("step {step}: {how}")),
+            Group::Script(ScriptRecord::Bound { name, value, .. }) => {
+                (Lane::Script, format!("${name} = {value}"))
+            }
+            Group::Script(ScriptRecord::ScriptDone) => (Lane::Script, "done".to_owned()),
+            Group::Run(RunRecord::RunEnded(how)) => (Lane::Script, over(how)),
+            Group::Run(RunRecord::Reported(report)) => (Lane::Reports, report_line(report)),
+            Group::Connection(ConnectionRecord::Connected { .. } | ConnectionRecord::Disconnected { .. })
+            | Group::Run(
+                RunRecord::ClientExited { .. }
+                | RunRecord::ClientRestarted { .. }
+                | RunRecord::StopRequested
+                | RunRecord::LeftOpen { .. },
+            )
+            | Group::Exchange(ExchangeRecord::Webhook { .. }) => continue,
         };
         lanes.entry(lane).or_default().push(line);
     }

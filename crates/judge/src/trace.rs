@@ -545,33 +545,10 @@ pub fn readable(frame: &Frame) -> bool {
 
 /// Returns the write of a record, if any.
 pub fn written(what: &What) -> Option<&StoreWrite> {
-    match what {
-        What::Wrote(write) => Some(write),
-        What::Connected { .. }
-        | What::Goaway { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Page { .. }
-        | What::Body { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. }
-        | What::Withheld { .. }
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Rule { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::ClientExited { .. }
-        | What::ClientRestarted { .. }
-        | What::StopRequested
-        | What::Webhook { .. }
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => None,
+    if let What::Wrote(write) = what {
+        Some(write)
+    } else {
+        None
     }
 }
 

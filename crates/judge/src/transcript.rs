@@ -8,7 +8,10 @@ use std::path::PathBuf;
 
 use ::trace::fault::Ending;
 use ::trace::record::line::{self, server, who};
-use ::trace::record::{Frame, Record, Side, StoreWrite, StreamId, Verb, What, WriteOp};
+use ::trace::record::{
+    ConnectionRecord, ExchangeRecord, Frame, Group, Record, RunRecord, ScriptRecord, Side, StoreRecord,
+    StoreWrite, StreamId, Verb, What, WriteOp,
+};
 use scenario::Scenario;
 
 use crate::trace::{Exchange, Reported, Trace, written};
@@ -89,28 +92,61 @@ impl<'t, 'a> Writer<'t, 'a> {
     fn write(&mut self, record: &Record, rest: &[Record]) -> usize {
         let mut used = 1;
         self.follow(record.seq);
-        match &record.what {
-            What::Connected { .. } | What::Disconnected { .. } | What::Bound { .. } => {}
-            What::Goaway { .. }
-            | What::Refused
-            | What::Restored { .. }
-            | What::Turned { .. }
-            | What::Rule { .. }
-            | What::ScriptDone
-            | What::ClientExited { .. }
-            | What::ClientRestarted { .. }
-            | What::StopRequested
-            | What::Webhook { .. }
-            | What::LeftOpen { .. }
-            | What::RunEnded(_) => self.line(record, line::text(&record.what)),
-            What::Request { stream, path, .. } => {
+        match record.what.group() {
+            Group::Exchange(of) => used += self.exchange(record, of, rest),
+            Group::Connection(ConnectionRecord::Connected { .. } | ConnectionRecord::Disconnected { .. })
+            | Group::Script(ScriptRecord::Bound { .. }) => {}
+            Group::Connection(ConnectionRecord::Goaway { .. } | ConnectionRecord::Refused)
+            | Group::Store(StoreRecord::Restored { .. } | StoreRecord::Turned { .. })
+            | Group::Script(ScriptRecord::Rule { .. } | ScriptRecord::ScriptDone)
+            | Group::Run(
+                RunRecord::ClientExited { .. }
+                | RunRecord::ClientRestarted { .. }
+                | RunRecord::StopRequested
+                | RunRecord::LeftOpen { .. }
+                | RunRecord::RunEnded(_),
+            ) => self.line(record, line::text(&record.what)),
+            Group::Store(StoreRecord::Wrote(write)) => used += self.wrote(record, write, rest),
+            Group::Script(ScriptRecord::Step { step, how }) => {
+                let line = self
+                    .scenario
+                    .steps
+                    .get(*step)
+                    .map(|step| step.at.line)
+                    .unwrap_or_default();
+                self.line(
+                    record,
+                    format!("step {} (line {line}): {how}", step + 1)
+                        .trim_end_matches([':', ' '])
+                        .to_owned(),
+                );
+            }
+            Group::Run(RunRecord::Reported(report)) => {
+                let key = report.object().map(|object| object.key()).unwrap_or_default();
+                let at = crate::trace::Moment {
+                    seq: record.seq,
+                    at: record.at,
+                };
+                let text = words::report(self.scenario, &Reported { at, report, key });
+                self.line(record, text);
+            }
+        }
+        used
+    }
+
+    /// Writes a record of an exchange; returns the number of following ones that belong on the same line.
+    fn exchange(&mut self, record: &Record, of: ExchangeRecord<'_>, rest: &[Record]) -> usize {
+        let mut used = 0;
+        match of {
+            ExchangeRecord::Webhook { .. } => self.line(record, line::text(&record.what)),
+            ExchangeRecord::Request { stream, path, .. } => {
                 let Some(exchange) = self.trace.exchange(*stream) else {
                     return used;
                 };
                 let text = self.request(exchange, path);
                 self.line(record, text);
             }
-            What::Head {
+            ExchangeRecord::Head {
                 stream,
                 status,
                 retry_after,
@@ -129,7 +165,7 @@ impl<'t, 'a> Writer<'t, 'a> {
                     self.line(record, self.about(*stream, text));
                 }
             }
-            What::Page {
+            ExchangeRecord::Page {
                 stream,
                 resource_version,
                 continue_token,
@@ -151,7 +187,7 @@ impl<'t, 'a> Writer<'t, 'a> {
                 }
                 self.line(record, self.about(*stream, text));
             }
-            What::Body {
+            ExchangeRecord::Body {
                 stream,
                 bytes,
                 reason,
@@ -174,13 +210,13 @@ impl<'t, 'a> Writer<'t, 'a> {
                 }
                 self.line_by(record, server(scripted), self.about(*stream, text));
             }
-            What::Torn { stream, sent, bytes } => {
+            ExchangeRecord::Torn { stream, sent, bytes } => {
                 let (how, more) = ending(*stream, rest);
                 used += more;
                 let text = format!("{how} after {sent} of {bytes} bytes of the body");
                 self.line(record, self.about(*stream, text));
             }
-            What::Frame { stream, frame } if !frame.whole() => {
+            ExchangeRecord::Frame { stream, frame } if !frame.whole() => {
                 let (how, more) = ending(*stream, rest);
                 used += more;
                 let text = format!(
@@ -191,38 +227,14 @@ impl<'t, 'a> Writer<'t, 'a> {
                 );
                 self.line(record, self.about(*stream, text));
             }
-            What::Frame { stream, frame } => {
+            ExchangeRecord::Frame { stream, frame } => {
                 let text = self.frame(frame);
                 self.line(record, self.about(*stream, text));
             }
-            What::End { stream, how, by } => self.end(record, *stream, *how, *by),
-            What::Withheld { stream, object } => {
+            ExchangeRecord::End { stream, how, by } => self.end(record, *stream, *how, *by),
+            ExchangeRecord::Withheld { stream, object } => {
                 let text = format!("kept back {}", words::object(self.scenario, object));
                 self.line(record, self.about(*stream, text));
-            }
-            What::Wrote(write) => used += self.wrote(record, write, rest),
-            What::Step { step, how } => {
-                let line = self
-                    .scenario
-                    .steps
-                    .get(*step)
-                    .map(|step| step.at.line)
-                    .unwrap_or_default();
-                self.line(
-                    record,
-                    format!("step {} (line {line}): {how}", step + 1)
-                        .trim_end_matches([':', ' '])
-                        .to_owned(),
-                );
-            }
-            What::Reported(report) => {
-                let key = report.object().map(|object| object.key()).unwrap_or_default();
-                let at = crate::trace::Moment {
-                    seq: record.seq,
-                    at: record.at,
-                };
-                let text = words::report(self.scenario, &Reported { at, report, key });
-                self.line(record, text);
             }
         }
         used

@@ -43,7 +43,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::trace::record::line::line;
-use ::trace::record::{ConnId, Record, Side, StreamId, Verb, What};
+use ::trace::record::{
+    ConnId, ConnectionRecord, ExchangeRecord, Group, Record, RunRecord, Side, StoreRecord, StreamId, Verb,
+    What,
+};
 use apimachinery::path::decoded_path;
 use asked::{Asked, Suspicion};
 pub use clients::Loops;
@@ -176,8 +179,39 @@ impl WireJudge {
     pub fn take(&mut self, record: &Record) -> Vec<Violation> {
         self.now = Moment::of(record);
         self.look_again();
-        match &record.what {
-            What::Request {
+        match record.what.group() {
+            Group::Exchange(of) => self.exchange(record, of),
+            Group::Store(StoreRecord::Wrote(write)) => {
+                self.revision = Some(position::Version::of(&write.object.resource_version));
+                self.clients.write(write);
+            }
+            Group::Store(StoreRecord::Restored { to }) => {
+                self.revision = Some(position::Version::of(&to.to_string()))
+            }
+            Group::Connection(ConnectionRecord::Disconnected { conn, by }) => {
+                self.disconnected(*conn, *by, record)
+            }
+            Group::Run(RunRecord::ClientRestarted { .. }) => self.restart(),
+            Group::Run(RunRecord::StopRequested) => self.stop(record),
+            Group::Connection(ConnectionRecord::Connected { conn, peer, .. }) => {
+                self.clients.connect(*conn, *peer)
+            }
+            Group::Connection(ConnectionRecord::Goaway { .. } | ConnectionRecord::Refused)
+            | Group::Store(StoreRecord::Turned { .. })
+            | Group::Script(_)
+            | Group::Run(
+                RunRecord::Reported(_)
+                | RunRecord::ClientExited { .. }
+                | RunRecord::LeftOpen { .. }
+                | RunRecord::RunEnded(_),
+            ) => {}
+        }
+        std::mem::take(&mut self.news)
+    }
+
+    fn exchange(&mut self, record: &Record, of: ExchangeRecord<'_>) {
+        match of {
+            ExchangeRecord::Request {
                 stream,
                 conn,
                 verb,
@@ -207,21 +241,13 @@ impl WireJudge {
                     self.read(&agent, Subject::of(&named, query), asked, record, violations);
                 }
             }
-            What::Wrote(write) => {
-                self.revision = Some(position::Version::of(&write.object.resource_version));
-                self.clients.write(write);
-            }
-            What::Restored { to } => self.revision = Some(position::Version::of(&to.to_string())),
-            What::Disconnected { conn, by } => self.disconnected(*conn, *by, record),
-            What::ClientRestarted { .. } => self.restart(),
-            What::StopRequested => self.stop(record),
-            What::End { stream, how, by } => {
+            ExchangeRecord::End { stream, how, by } => {
                 self.clients.end(*stream);
                 let now = self.now.at;
                 self.answer(*stream, record, |ledger| ledger.end(*stream, *how, *by, now));
                 self.by_stream.remove(stream);
             }
-            What::Head {
+            ExchangeRecord::Head {
                 stream,
                 status,
                 retry_after,
@@ -232,7 +258,7 @@ impl WireJudge {
                     ledger.head(*stream, *status, retry_after.as_deref(), now);
                 });
             }
-            What::Page {
+            ExchangeRecord::Page {
                 stream,
                 resource_version,
                 continue_token,
@@ -241,36 +267,23 @@ impl WireJudge {
             } => self.answer(*stream, record, |ledger| {
                 ledger.page(*stream, resource_version, continue_token, *scripted);
             }),
-            What::Body {
+            ExchangeRecord::Body {
                 stream,
                 continue_token,
                 ..
             } => self.answer(*stream, record, |ledger| {
                 ledger.body(*stream, continue_token.as_deref(), true);
             }),
-            What::Torn { stream, sent, bytes } => self.answer(*stream, record, |ledger| {
+            ExchangeRecord::Torn { stream, sent, bytes } => self.answer(*stream, record, |ledger| {
                 ledger.body(*stream, None, sent >= bytes);
             }),
-            What::Frame { stream, frame } => {
+            ExchangeRecord::Frame { stream, frame } => {
                 let now = self.now.at;
                 self.answer(*stream, record, |ledger| ledger.frame(*stream, frame, now));
             }
-            What::Withheld { stream, .. } => self.answer(*stream, record, |_| {}),
-            What::Connected { conn, peer, .. } => self.clients.connect(*conn, *peer),
-            What::Goaway { .. }
-            | What::Refused
-            | What::Turned { .. }
-            | What::Step { .. }
-            | What::Rule { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Reported(_)
-            | What::ClientExited { .. }
-            | What::Webhook { .. }
-            | What::LeftOpen { .. }
-            | What::RunEnded(_) => {}
+            ExchangeRecord::Withheld { stream, .. } => self.answer(*stream, record, |_| {}),
+            ExchangeRecord::Webhook { .. } => {}
         }
-        std::mem::take(&mut self.news)
     }
 
     /// Advances the time without a record; returns the violations that this proves.

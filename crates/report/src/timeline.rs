@@ -5,7 +5,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use fake_apiserver::record::{Frame, FrameType, Record, Side, Verb, What, line};
+use fake_apiserver::record::{
+    ConnectionRecord, ExchangeRecord, Frame, FrameType, Group, Record, RunRecord, ScriptRecord, Side,
+    StoreRecord, Verb, What, line,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::text::cut;
@@ -205,33 +208,28 @@ fn drawn(record: &Record) -> Line {
 }
 
 fn lane(what: &What) -> Lane {
-    match what {
-        What::Reported(_) => Lane::Client,
-        What::Connected { .. }
-        | What::Goaway { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Page { .. }
-        | What::Body { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. } => Lane::Wire,
-        What::Withheld { .. }
-        | What::Wrote(_)
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Rule { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::ClientExited { .. }
-        | What::ClientRestarted { .. }
-        | What::StopRequested
-        | What::Webhook { .. }
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => Lane::Server,
+    match what.group() {
+        Group::Run(RunRecord::Reported(_)) => Lane::Client,
+        Group::Connection(_)
+        | Group::Exchange(
+            ExchangeRecord::Request { .. }
+            | ExchangeRecord::Head { .. }
+            | ExchangeRecord::Page { .. }
+            | ExchangeRecord::Body { .. }
+            | ExchangeRecord::Torn { .. }
+            | ExchangeRecord::Frame { .. }
+            | ExchangeRecord::End { .. },
+        ) => Lane::Wire,
+        Group::Exchange(ExchangeRecord::Withheld { .. } | ExchangeRecord::Webhook { .. })
+        | Group::Store(_)
+        | Group::Script(_)
+        | Group::Run(
+            RunRecord::ClientExited { .. }
+            | RunRecord::ClientRestarted { .. }
+            | RunRecord::StopRequested
+            | RunRecord::LeftOpen { .. }
+            | RunRecord::RunEnded(_),
+        ) => Lane::Server,
     }
 }
 
@@ -249,42 +247,36 @@ fn conn(what: &What) -> Option<u64> {
 
 /// Whether a real server would not have done it.
 fn is_scripted(what: &What) -> bool {
-    match what {
-        What::Head { scripted, .. } | What::Page { scripted, .. } => *scripted,
-        What::Frame { frame, .. } => frame.scripted || !frame.whole(),
-        What::Goaway { .. } | What::Refused | What::Torn { .. } | What::Withheld { .. } => true,
-        What::End { how, by, .. } => *by == Side::Server && *how != fake_apiserver::fault::Ending::Eof,
-        What::Connected { .. }
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Body { .. }
-        | What::Wrote(_)
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Rule { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::ClientExited { .. }
-        | What::ClientRestarted { .. }
-        | What::StopRequested
-        | What::Webhook { .. }
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => false,
+    match what.group() {
+        Group::Exchange(ExchangeRecord::Head { scripted, .. } | ExchangeRecord::Page { scripted, .. }) => {
+            *scripted
+        }
+        Group::Exchange(ExchangeRecord::Frame { frame, .. }) => frame.scripted || !frame.whole(),
+        Group::Connection(ConnectionRecord::Goaway { .. } | ConnectionRecord::Refused)
+        | Group::Exchange(ExchangeRecord::Torn { .. } | ExchangeRecord::Withheld { .. }) => true,
+        Group::Exchange(ExchangeRecord::End { how, by, .. }) => {
+            *by == Side::Server && *how != fake_apiserver::fault::Ending::Eof
+        }
+        Group::Connection(ConnectionRecord::Connected { .. } | ConnectionRecord::Disconnected { .. })
+        | Group::Exchange(
+            ExchangeRecord::Request { .. } | ExchangeRecord::Body { .. } | ExchangeRecord::Webhook { .. },
+        )
+        | Group::Store(_)
+        | Group::Script(_)
+        | Group::Run(_) => false,
     }
 }
 
 /// Returns the short label beside a mark of the drawing.
 fn label(what: &What) -> String {
-    match what {
-        What::Request {
+    match what.group() {
+        Group::Exchange(ExchangeRecord::Request {
             verb,
             query,
             method,
             path,
             ..
-        } => {
+        }) => {
             let value = |name: &str| query.iter().find(|(own, _)| own == name).map(|(_, value)| value);
             let version = value("resourceVersion").map(|version| format!(" @{version}"));
             let next = value("continue").map(|_| " next page".to_owned());
@@ -295,39 +287,43 @@ fn label(what: &What) -> String {
                 Verb::Other => format!("{method} {}", path.rsplit('/').next().unwrap_or_default()),
             }
         }
-        What::Head { status, .. } => status.to_string(),
-        What::Page { items, .. } => format!("{} items", items.len()),
-        What::Body { reason, .. } => reason.clone().unwrap_or_else(|| "body".to_owned()),
-        What::Torn { .. } => "torn".to_owned(),
-        What::Frame { frame, .. } => frame_label(frame),
-        What::End { how, by, .. } => match by {
+        Group::Exchange(ExchangeRecord::Head { status, .. }) => status.to_string(),
+        Group::Exchange(ExchangeRecord::Page { items, .. }) => format!("{} items", items.len()),
+        Group::Exchange(ExchangeRecord::Body { reason, .. }) => {
+            reason.clone().unwrap_or_else(|| "body".to_owned())
+        }
+        Group::Exchange(ExchangeRecord::Torn { .. }) => "torn".to_owned(),
+        Group::Exchange(ExchangeRecord::Frame { frame, .. }) => frame_label(frame),
+        Group::Exchange(ExchangeRecord::End { how, by, .. }) => match by {
             Side::Client => "closed".to_owned(),
             Side::Server => how.word(),
         },
-        What::Withheld { object, .. } => format!("kept back {}", name(&object.key)),
-        What::Wrote(write) => format!("{} {}", line::op(write.op), name(&write.object.key)),
-        What::Step { step, .. } => format!("step {}", step + 1),
-        What::Reported(report) => {
+        Group::Exchange(ExchangeRecord::Withheld { object, .. }) => {
+            format!("kept back {}", name(&object.key))
+        }
+        Group::Store(StoreRecord::Wrote(write)) => {
+            format!("{} {}", line::op(write.op), name(&write.object.key))
+        }
+        Group::Script(ScriptRecord::Step { step, .. }) => format!("step {}", step + 1),
+        Group::Run(RunRecord::Reported(report)) => {
             let object = report.object().map(|object| object.name.as_str());
             format!("{} {}", report.word(), object.unwrap_or_default())
                 .trim_end()
                 .to_owned()
         }
-        What::Bound { name, value, .. } => format!("${name} = {value}"),
-        What::Rule { rule, .. } => format!("rule {rule}"),
-        What::RunEnded(_) => "end".to_owned(),
-        What::Connected { .. }
-        | What::Goaway { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::ScriptDone
-        | What::ClientExited { .. }
-        | What::ClientRestarted { .. }
-        | What::StopRequested
-        | What::Webhook { .. }
-        | What::LeftOpen { .. } => line::text(what),
+        Group::Script(ScriptRecord::Bound { name, value, .. }) => format!("${name} = {value}"),
+        Group::Script(ScriptRecord::Rule { rule, .. }) => format!("rule {rule}"),
+        Group::Run(RunRecord::RunEnded(_)) => "end".to_owned(),
+        Group::Connection(_)
+        | Group::Store(StoreRecord::Restored { .. } | StoreRecord::Turned { .. })
+        | Group::Script(ScriptRecord::ScriptDone)
+        | Group::Run(
+            RunRecord::ClientExited { .. }
+            | RunRecord::ClientRestarted { .. }
+            | RunRecord::StopRequested
+            | RunRecord::LeftOpen { .. },
+        )
+        | Group::Exchange(ExchangeRecord::Webhook { .. }) => line::text(what),
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::path::decoded_path;
 use trace::fault::Ending;
-use trace::record::{Frame, FrameType, Record, StreamId, Verb, What};
+use trace::record::{ExchangeRecord, Frame, FrameType, Group, Record, StoreRecord, StreamId, Verb, What};
 
 use super::matching::Read;
 use super::{ClientMode, Named, Scenario, Target};
@@ -143,76 +143,68 @@ impl ClientView {
         if let Some(stream) = troubled_by(&record.what) {
             self.troubled.insert(stream);
         }
-        match &record.what {
-            What::Request {
+        match record.what.group() {
+            Group::Exchange(ExchangeRecord::Request {
                 stream,
                 verb,
                 path,
                 query,
                 accept,
                 ..
-            } if *verb != Verb::Other => {
+            }) if *verb != Verb::Other => {
                 let read = Read { verb: *verb, query };
                 if self.target.takes(&decoded_path(path), read, accept.as_deref()) {
                     self.take_request(*stream, read);
                 }
             }
-            What::Head {
+            Group::Exchange(ExchangeRecord::Head {
                 stream, status: 200, ..
-            } if self.watches.contains(stream) => {
+            }) if self.watches.contains(stream) => {
                 self.open.insert(*stream);
             }
-            What::End { stream, how, .. } => {
+            Group::Exchange(ExchangeRecord::End { stream, how, .. }) => {
                 self.open.remove(stream);
                 // The reader of a stalled stream does not know of its end.
                 if *how != Ending::Stall {
                     self.troubled.remove(stream);
                 }
             }
-            What::Wrote(write) if has_written || write.by.is_some() => {
+            Group::Store(StoreRecord::Wrote(write)) if has_written || write.by.is_some() => {
                 if let Ok(version) = write.object.resource_version.parse() {
                     self.writes.insert(version, write.by.is_some());
                 }
             }
-            What::Restored { to } => {
+            Group::Store(StoreRecord::Restored { to }) => {
                 self.writes.split_off(&(to + 1));
                 self.sent.retain(|(version, _)| version <= to);
             }
-            What::Page {
+            Group::Exchange(ExchangeRecord::Page {
                 stream,
                 resource_version,
                 scripted: false,
                 ..
-            } if has_written => self.send(*stream, resource_version, record.seq),
-            What::Frame { stream, frame } if has_written && !frame.scripted && frame.whole() => {
+            }) if has_written => self.send(*stream, resource_version, record.seq),
+            Group::Exchange(ExchangeRecord::Frame { stream, frame })
+                if has_written && !frame.scripted && frame.whole() =>
+            {
                 if let Some(object) = &frame.object {
                     self.send(*stream, &object.resource_version, record.seq);
                 }
             }
-            What::Request { .. }
-            | What::Wrote(_)
-            | What::Page { .. }
-            | What::Frame { .. }
-            | What::Connected { .. }
-            | What::Goaway { .. }
-            | What::Refused
-            | What::Disconnected { .. }
-            | What::Head { .. }
-            | What::Body { .. }
-            | What::Torn { .. }
-            | What::Withheld { .. }
-            | What::Turned { .. }
-            | What::Step { .. }
-            | What::Rule { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Webhook { .. }
-            | What::Reported(_)
-            | What::ClientExited { .. }
-            | What::ClientRestarted { .. }
-            | What::StopRequested
-            | What::LeftOpen { .. }
-            | What::RunEnded(_) => {}
+            Group::Exchange(
+                ExchangeRecord::Request { .. }
+                | ExchangeRecord::Page { .. }
+                | ExchangeRecord::Frame { .. }
+                | ExchangeRecord::Head { .. }
+                | ExchangeRecord::Body { .. }
+                | ExchangeRecord::Torn { .. }
+                | ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Webhook { .. },
+            )
+            | Group::Store(StoreRecord::Wrote(_) | StoreRecord::Turned { .. })
+            | Group::Connection(_)
+            | Group::Script(_)
+            | Group::Run(_) => {}
         }
     }
 

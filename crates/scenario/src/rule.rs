@@ -5,7 +5,7 @@
 
 use apimachinery::path::{ResourcePath, decoded_path};
 use trace::fault::Ending;
-use trace::record::{ConnId, Frame, FrameType, Record, Replica, StreamId, Verb, What};
+use trace::record::{ConnId, ExchangeRecord, Frame, FrameType, Group, Record, Replica, StreamId, Verb};
 
 use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
 use crate::matching;
@@ -235,8 +235,8 @@ impl Waiting {
     /// Consumes a record; returns true if it completes the wait.
     pub fn is_met(&mut self, record: &Record) -> bool {
         let counts = record.seq >= self.since;
-        match &record.what {
-            What::Request {
+        match record.what.group() {
+            Group::Exchange(ExchangeRecord::Request {
                 stream,
                 conn,
                 replica,
@@ -246,7 +246,7 @@ impl Waiting {
                 query,
                 user_agent,
                 ..
-            } => {
+            }) => {
                 let seen = Seen {
                     stream: *stream,
                     conn: *conn,
@@ -265,39 +265,28 @@ impl Waiting {
                 self.meant += u32::from(meant);
                 meant && when.nth.is_none_or(|nth| nth == self.meant)
             }
-            What::Frame { stream, frame } => {
+            Group::Exchange(ExchangeRecord::Frame { stream, frame }) => {
                 let sent = self.wait.sent.as_ref();
                 counts && self.streams.contains(stream) && sent.is_some_and(|sent| sent.is(frame))
             }
-            What::End { stream, how, .. } => {
+            Group::Exchange(ExchangeRecord::End { stream, how, .. }) => {
                 let closed = self.wait.closed;
                 counts
                     && self.streams.contains(stream)
                     && closed.is_some_and(|wanted| wanted.is_none_or(|wanted| wanted == *how))
             }
-            What::Connected { .. }
-            | What::Goaway { .. }
-            | What::Refused
-            | What::Disconnected { .. }
-            | What::Head { .. }
-            | What::Page { .. }
-            | What::Body { .. }
-            | What::Torn { .. }
-            | What::Withheld { .. }
-            | What::Wrote(_)
-            | What::Restored { .. }
-            | What::Turned { .. }
-            | What::Step { .. }
-            | What::Rule { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Reported(_)
-            | What::ClientExited { .. }
-            | What::ClientRestarted { .. }
-            | What::StopRequested
-            | What::Webhook { .. }
-            | What::LeftOpen { .. }
-            | What::RunEnded(_) => false,
+            Group::Connection(_)
+            | Group::Exchange(
+                ExchangeRecord::Head { .. }
+                | ExchangeRecord::Page { .. }
+                | ExchangeRecord::Body { .. }
+                | ExchangeRecord::Torn { .. }
+                | ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Webhook { .. },
+            )
+            | Group::Store(_)
+            | Group::Script(_)
+            | Group::Run(_) => false,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use apimachinery::ObjectRef;
-use trace::record::{Record, What};
+use trace::record::{ExchangeRecord, Group, Record, ScriptRecord, StoreRecord, What};
 
 use super::memory::TRACE_BYTES_MAX;
 
@@ -46,60 +46,54 @@ fn bytes(what: &What) -> usize {
         size_of::<ObjectRef>() + object.key.len() + object.uid.len() + object.resource_version.len()
     };
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    let more = match what {
-        What::Request {
+    let more = match what.group() {
+        Group::Exchange(ExchangeRecord::Request {
             path,
             query,
             accept,
             user_agent,
             violations,
             ..
-        } => {
+        }) => {
             let query = query
                 .iter()
                 .map(|(name, value)| size_of::<(String, String)>() + name.len() + value.len());
             let violations = violations.iter().map(|text| size_of::<String>() + text.len());
             path.len() + text(accept) + text(user_agent) + query.sum::<usize>() + violations.sum::<usize>()
         }
-        What::Page {
+        Group::Exchange(ExchangeRecord::Page {
             items,
             continue_token,
             ..
-        } => continue_token.len() + items.iter().map(object).sum::<usize>(),
-        What::Body {
+        }) => continue_token.len() + items.iter().map(object).sum::<usize>(),
+        Group::Exchange(ExchangeRecord::Body {
             reason,
             message,
             continue_token,
             ..
-        } => text(reason) + text(message) + text(continue_token),
-        What::Withheld { object: of, .. } => object(of),
-        What::Wrote(write) => {
+        }) => text(reason) + text(message) + text(continue_token),
+        Group::Exchange(ExchangeRecord::Withheld { object: of, .. }) => object(of),
+        Group::Store(StoreRecord::Wrote(write)) => {
             object(&write.object) + write.content.as_ref().map_or(0, |content| content.len())
         }
-        What::Webhook {
+        Group::Exchange(ExchangeRecord::Webhook {
             webhook,
             url,
             verdict,
             ..
-        } => webhook.len() + url.len() + verdict.len(),
-        What::Turned { how, .. } | What::Step { how, .. } | What::Rule { how, .. } => how.len(),
-        What::Connected { .. }
-        | What::Goaway { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Head { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. }
-        | What::Restored { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::ClientExited { .. }
-        | What::ClientRestarted { .. }
-        | What::StopRequested
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => 0,
+        }) => webhook.len() + url.len() + verdict.len(),
+        Group::Store(StoreRecord::Turned { how, .. })
+        | Group::Script(ScriptRecord::Step { how, .. } | ScriptRecord::Rule { how, .. }) => how.len(),
+        Group::Connection(_)
+        | Group::Exchange(
+            ExchangeRecord::Head { .. }
+            | ExchangeRecord::Torn { .. }
+            | ExchangeRecord::Frame { .. }
+            | ExchangeRecord::End { .. },
+        )
+        | Group::Store(StoreRecord::Restored { .. })
+        | Group::Script(ScriptRecord::Bound { .. } | ScriptRecord::ScriptDone)
+        | Group::Run(_) => 0,
     };
     size_of::<Record>() + more
 }
@@ -109,33 +103,10 @@ const ITEMS_A_RECORD: usize = 4;
 
 /// Weight of a record, in records: lists carry their items.
 fn weight(what: &What) -> usize {
-    match what {
-        What::Page { items, .. } => 1 + items.len() / ITEMS_A_RECORD,
-        What::Connected { .. }
-        | What::Goaway { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Body { .. }
-        | What::Torn { .. }
-        | What::Frame { .. }
-        | What::End { .. }
-        | What::Withheld { .. }
-        | What::Wrote(_)
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Rule { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::ClientExited { .. }
-        | What::ClientRestarted { .. }
-        | What::StopRequested
-        | What::Webhook { .. }
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => 1,
+    if let What::Page { items, .. } = what {
+        1 + items.len() / ITEMS_A_RECORD
+    } else {
+        1
     }
 }
 

@@ -115,61 +115,34 @@ fn version_of(text: &str) -> u64 {
 
 /// Returns the reports of a correct client for a record.
 fn reports(what: &What, listing: bool) -> Vec<Report> {
-    match what {
-        What::Page {
-            continue_token,
-            items,
-            ..
-        } => {
-            let items = items.iter().map(|item| Report::InitApply(reported(item)));
-            let end = continue_token.is_empty().then_some(Report::InitDone);
-            items.chain(end).collect()
-        }
-        What::Frame { frame, .. } if frame.whole() => {
-            let object = frame.object.as_deref().map(reported);
-            match (&frame.kind, object) {
-                (FrameType::Added | FrameType::Modified, Some(object)) if listing => {
-                    vec![Report::InitApply(object)]
-                }
-                (FrameType::Added | FrameType::Modified, Some(object)) => vec![Report::Apply(object)],
-                (FrameType::Deleted, Some(object)) => vec![Report::Delete(object)],
-                (marker, _) if is_marker(marker) => vec![Report::InitDone],
-                (
-                    FrameType::Added
-                    | FrameType::Modified
-                    | FrameType::Deleted
-                    | FrameType::Bookmark { .. }
-                    | FrameType::Error { .. }
-                    | FrameType::Raw,
-                    _,
-                ) => Vec::new(),
-            }
-        }
-        What::Frame { .. }
-        | What::Connected { .. }
-        | What::Goaway { .. }
-        | What::Refused
-        | What::Disconnected { .. }
-        | What::Request { .. }
-        | What::Head { .. }
-        | What::Body { .. }
-        | What::Torn { .. }
-        | What::End { .. }
-        | What::Withheld { .. }
-        | What::Wrote(_)
-        | What::Restored { .. }
-        | What::Turned { .. }
-        | What::Step { .. }
-        | What::Rule { .. }
-        | What::Bound { .. }
-        | What::ScriptDone
-        | What::Reported(_)
-        | What::ClientExited { .. }
-        | What::ClientRestarted { .. }
-        | What::StopRequested
-        | What::Webhook { .. }
-        | What::LeftOpen { .. }
-        | What::RunEnded(_) => Vec::new(),
+    if let What::Page {
+        continue_token,
+        items,
+        ..
+    } = what
+    {
+        let items = items.iter().map(|item| Report::InitApply(reported(item)));
+        let end = continue_token.is_empty().then_some(Report::InitDone);
+        return items.chain(end).collect();
+    }
+    let What::Frame { frame, .. } = what else {
+        return Vec::new();
+    };
+    let object = frame.object.as_deref().filter(|_| frame.whole()).map(reported);
+    match (&frame.kind, object) {
+        (FrameType::Added | FrameType::Modified, Some(object)) if listing => vec![Report::InitApply(object)],
+        (FrameType::Added | FrameType::Modified, Some(object)) => vec![Report::Apply(object)],
+        (FrameType::Deleted, Some(object)) => vec![Report::Delete(object)],
+        (marker, _) if is_marker(marker) && frame.whole() => vec![Report::InitDone],
+        (
+            FrameType::Added
+            | FrameType::Modified
+            | FrameType::Deleted
+            | FrameType::Bookmark { .. }
+            | FrameType::Error { .. }
+            | FrameType::Raw,
+            _,
+        ) => Vec::new(),
     }
 }
 

@@ -2,7 +2,42 @@
 
 use std::collections::BTreeMap;
 
+use ::trace::record::{ConnectionRecord, ExchangeRecord, Group, RunRecord, ScriptRecord, StoreRecord};
+
 use super::*;
+
+pub(super) fn build(records: &[Record]) -> Trace<'_> {
+    let mut index = Index {
+        trace: Trace {
+            records,
+            exchanges: Vec::new(),
+            reports: Vec::new(),
+            writes: Vec::new(),
+            deliveries: Vec::new(),
+            snapshots: Vec::new(),
+            bindings: Vec::new(),
+            steps: Vec::new(),
+            refused: Vec::new(),
+            withheld: Vec::new(),
+            rolled_back: None,
+            errors: Vec::new(),
+            restarts: Vec::new(),
+            stop: None,
+            ended: None,
+            until: None,
+        },
+        attempt: Attempt::default(),
+        attempts: 0,
+        revision: None,
+        gone: BTreeMap::new(),
+    };
+    records.iter().for_each(|record| index.take(record));
+    let Index { mut trace, gone, .. } = index;
+    for exchange in &mut trace.exchanges {
+        exchange.disconnected = gone.get(&exchange.conn).copied();
+    }
+    trace
+}
 
 /// State of the current list attempt.
 #[derive(Default)]
@@ -11,43 +46,72 @@ struct Attempt<'a> {
     pages: Vec<Page<'a>>,
 }
 
-pub(super) fn build(records: &[Record]) -> Trace<'_> {
-    let mut trace = Trace {
-        records,
-        exchanges: Vec::new(),
-        reports: Vec::new(),
-        writes: Vec::new(),
-        deliveries: Vec::new(),
-        snapshots: Vec::new(),
-        bindings: Vec::new(),
-        steps: Vec::new(),
-        refused: Vec::new(),
-        withheld: Vec::new(),
-        rolled_back: None,
-        errors: Vec::new(),
-        restarts: Vec::new(),
-        stop: None,
-        ended: None,
-        until: None,
-    };
-    let mut attempt = Attempt::default();
-    let mut attempts = 0;
-    let mut revision = None;
-    let mut gone: BTreeMap<ConnId, (Moment, Side)> = BTreeMap::new();
-    for record in records {
+/// The trace up to a record.
+struct Index<'a> {
+    trace: Trace<'a>,
+    attempt: Attempt<'a>,
+    /// Number of list attempts.
+    attempts: u32,
+    /// The store's revision.
+    revision: Option<u64>,
+    gone: BTreeMap<ConnId, (Moment, Side)>,
+}
+
+impl<'a> Index<'a> {
+    fn take(&mut self, record: &'a Record) {
         let at = Moment::of(record);
-        match &record.what {
-            What::Step { step, how: _ } => trace.steps.push((at, *step)),
-            What::Connected { .. }
-            | What::Goaway { .. }
-            | What::Turned { .. }
-            | What::Rule { .. }
-            | What::ScriptDone => {}
-            What::Refused => trace.refused.push(at),
-            What::Disconnected { conn, by } => {
-                gone.entry(*conn).or_insert((at, *by));
+        let trace = &mut self.trace;
+        match record.what.group() {
+            Group::Exchange(of) => self.exchange(at, of),
+            Group::Connection(ConnectionRecord::Refused) => trace.refused.push(at),
+            Group::Connection(ConnectionRecord::Disconnected { conn, by }) => {
+                self.gone.entry(*conn).or_insert((at, *by));
             }
-            What::Request {
+            Group::Store(StoreRecord::Wrote(write)) => {
+                self.revision = write.object.resource_version.parse().ok().or(self.revision);
+                trace.writes.push(Wrote { at, write });
+            }
+            Group::Store(StoreRecord::Restored { to }) => {
+                self.revision = Some(*to);
+                trace.rolled_back.get_or_insert(record.seq);
+            }
+            Group::Script(ScriptRecord::Step { step, how: _ }) => trace.steps.push((at, *step)),
+            Group::Script(ScriptRecord::Bound {
+                name,
+                value,
+                continue_token,
+            }) => {
+                trace.bindings.push(Binding {
+                    at,
+                    name,
+                    value,
+                    continue_token: continue_token.as_deref(),
+                });
+            }
+            Group::Run(RunRecord::Reported(report)) => {
+                let key = report.object().map(|object| object.key()).unwrap_or_default();
+                trace.reports.push(Reported { at, report, key });
+                if let Report::Error { .. } = report {
+                    trace.errors.push(record.seq);
+                }
+            }
+            Group::Run(RunRecord::ClientRestarted { .. }) => trace.restarts.push(at),
+            Group::Run(RunRecord::StopRequested) => {
+                trace.stop.get_or_insert(at);
+            }
+            Group::Run(RunRecord::RunEnded(end)) => {
+                trace.ended.get_or_insert((at, end));
+            }
+            Group::Connection(ConnectionRecord::Connected { .. } | ConnectionRecord::Goaway { .. })
+            | Group::Store(StoreRecord::Turned { .. })
+            | Group::Script(ScriptRecord::Rule { .. } | ScriptRecord::ScriptDone)
+            | Group::Run(RunRecord::ClientExited { .. } | RunRecord::LeftOpen { .. }) => {}
+        }
+    }
+
+    fn exchange(&mut self, at: Moment, of: ExchangeRecord<'a>) {
+        match of {
+            ExchangeRecord::Request {
                 stream,
                 conn,
                 verb,
@@ -58,47 +122,33 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                 user_agent,
                 replica: _,
                 violations,
-            } => {
-                let mut exchange = Exchange {
-                    stream: *stream,
-                    conn: *conn,
-                    asked: at,
-                    verb: *verb,
-                    method,
-                    path,
-                    query,
-                    accept: accept.as_deref(),
-                    user_agent: user_agent.as_deref(),
-                    violations,
-                    revision,
-                    attempt: attempts,
-                    page: 0,
-                    head: None,
-                    answer: None,
-                    frames: Vec::new(),
-                    end: None,
-                    disconnected: None,
-                };
-                if *verb == Verb::List {
-                    if exchange.query("continue").is_none() {
-                        attempts += 1;
-                        attempt = Attempt {
-                            began: Some(at),
-                            pages: Vec::new(),
-                        };
-                    }
-                    exchange.attempt = attempts;
-                    exchange.page = attempt.pages.len() as u32 + 1;
-                }
-                trace.exchanges.push(exchange);
-            }
-            What::Head {
+            } => self.asked(Exchange {
+                stream: *stream,
+                conn: *conn,
+                asked: at,
+                verb: *verb,
+                method,
+                path,
+                query,
+                accept: accept.as_deref(),
+                user_agent: user_agent.as_deref(),
+                violations,
+                revision: self.revision,
+                attempt: self.attempts,
+                page: 0,
+                head: None,
+                answer: None,
+                frames: Vec::new(),
+                end: None,
+                disconnected: None,
+            }),
+            ExchangeRecord::Head {
                 stream,
                 status,
                 retry_after,
                 scripted,
             } => {
-                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
+                if let Some(exchange) = self.find(*stream) {
                     exchange.head = Some(Head {
                         sent: at,
                         status: *status,
@@ -107,7 +157,7 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     });
                 }
             }
-            What::Page {
+            ExchangeRecord::Page {
                 stream,
                 resource_version,
                 continue_token,
@@ -123,31 +173,9 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     items,
                     scripted: *scripted,
                 };
-                for object in items {
-                    trace.deliveries.push(Delivery {
-                        sent: at,
-                        stream: *stream,
-                        object,
-                        op: Op::Set,
-                        listed: true,
-                        whole: true,
-                        scripted: *scripted,
-                        after_error: false,
-                    });
-                }
-                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
-                    exchange.answer = Some(Answer::Page(page));
-                    // A page of an earlier, abandoned attempt completes nothing.
-                    if exchange.attempt == attempts && exchange.status().is_none_or(|status| status == 200) {
-                        attempt.pages.push(page);
-                        if continue_token.is_empty() {
-                            let began = attempt.began.unwrap_or(at);
-                            trace.snapshots.push(listed(*stream, began, at, &attempt.pages));
-                        }
-                    }
-                }
+                self.page(*stream, page);
             }
-            What::Body {
+            ExchangeRecord::Body {
                 stream,
                 bytes,
                 reason,
@@ -161,56 +189,22 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     message: message.as_deref(),
                     continue_token: continue_token.as_deref(),
                 };
-                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
-                    exchange.answer = Some(Answer::Body(body));
-                    if exchange.verb == Verb::List && exchange.status().is_some_and(|status| status < 300) {
-                        let began = exchange.asked;
-                        trace.snapshots.push(opaque(*stream, began, at));
-                    }
-                }
+                let is_success =
+                    |exchange: &Exchange<'_>| exchange.status().is_some_and(|status| status < 300);
+                self.opaque(*stream, Answer::Body(body), at, is_success);
             }
-            What::Torn { stream, sent, bytes } => {
-                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
-                    exchange.answer = Some(Answer::Torn {
-                        sent: at,
-                        bytes_sent: *sent,
-                        bytes: *bytes,
-                    });
-                    // Only the framing is missing: a client that parses the JSON has the complete list.
-                    if exchange.verb == Verb::List && sent >= bytes {
-                        let began = exchange.asked;
-                        trace.snapshots.push(opaque(*stream, began, at));
-                    }
-                }
-            }
-            What::Frame { stream, frame } => {
-                let Some(exchange) = find(&mut trace.exchanges, *stream) else {
-                    continue;
+            ExchangeRecord::Torn { stream, sent, bytes } => {
+                let torn = Answer::Torn {
+                    sent: at,
+                    bytes_sent: *sent,
+                    bytes: *bytes,
                 };
-                // Clients do not read watch events from the body of an error response.
-                if exchange.status().is_some_and(|status| status >= 300) {
-                    continue;
-                }
-                let after_error = exchange.error_frame().is_some();
-                exchange.frames.push(SentFrame { sent: at, frame });
-                if let Some((object, op)) = state(frame) {
-                    trace.deliveries.push(Delivery {
-                        sent: at,
-                        stream: *stream,
-                        object,
-                        op,
-                        listed: false,
-                        whole: readable(frame),
-                        scripted: frame.scripted,
-                        after_error,
-                    });
-                }
-                if exchange.verb == Verb::WatchList && !after_error && is_end_marker(frame) {
-                    trace.snapshots.push(streamed(exchange, at));
-                }
+                // Only the framing is missing: a client that parses the JSON has the complete list.
+                self.opaque(*stream, torn, at, |_| sent >= bytes);
             }
-            What::End { stream, how, by } => {
-                if let Some(exchange) = find(&mut trace.exchanges, *stream) {
+            ExchangeRecord::Frame { stream, frame } => self.frame(*stream, frame, at),
+            ExchangeRecord::End { stream, how, by } => {
+                if let Some(exchange) = self.find(*stream) {
                     exchange.end.get_or_insert(End {
                         at,
                         how: *how,
@@ -218,61 +212,109 @@ pub(super) fn build(records: &[Record]) -> Trace<'_> {
                     });
                 }
             }
-            What::Wrote(write) => {
-                revision = write.object.resource_version.parse().ok().or(revision);
-                trace.writes.push(Wrote { at, write });
+            ExchangeRecord::Withheld { stream, object } => self.trace.withheld.push(Withheld {
+                at,
+                stream: *stream,
+                object,
+            }),
+            ExchangeRecord::Webhook { .. } => {}
+        }
+    }
+
+    fn find(&mut self, stream: StreamId) -> Option<&mut Exchange<'a>> {
+        let mut newest_first = self.trace.exchanges.iter_mut().rev();
+        newest_first.find(|exchange| exchange.stream == stream)
+    }
+
+    fn asked(&mut self, mut exchange: Exchange<'a>) {
+        if exchange.verb == Verb::List {
+            if exchange.query("continue").is_none() {
+                self.attempts += 1;
+                self.attempt = Attempt {
+                    began: Some(exchange.asked),
+                    pages: Vec::new(),
+                };
             }
-            What::Restored { to } => {
-                revision = Some(*to);
-                trace.rolled_back.get_or_insert(record.seq);
-            }
-            What::Withheld { stream, object } => {
-                trace.withheld.push(Withheld {
-                    at,
-                    stream: *stream,
-                    object,
-                });
-            }
-            What::Bound {
-                name,
-                value,
-                continue_token,
-            } => {
-                trace.bindings.push(Binding {
-                    at,
-                    name,
-                    value,
-                    continue_token: continue_token.as_deref(),
-                });
-            }
-            What::Reported(report) => {
-                let key = report.object().map(|object| object.key()).unwrap_or_default();
-                trace.reports.push(Reported { at, report, key });
-                if let Report::Error { .. } = report {
-                    trace.errors.push(record.seq);
-                }
-            }
-            What::ClientRestarted { .. } => trace.restarts.push(at),
-            What::StopRequested => {
-                trace.stop.get_or_insert(at);
-            }
-            What::ClientExited { .. } | What::Webhook { .. } | What::LeftOpen { .. } => {}
-            What::RunEnded(end) => {
-                trace.ended.get_or_insert((at, end));
+            exchange.attempt = self.attempts;
+            exchange.page = self.attempt.pages.len() as u32 + 1;
+        }
+        self.trace.exchanges.push(exchange);
+    }
+
+    fn page(&mut self, stream: StreamId, page: Page<'a>) {
+        let at = page.sent;
+        for object in page.items {
+            self.trace.deliveries.push(Delivery {
+                sent: at,
+                stream,
+                object,
+                op: Op::Set,
+                listed: true,
+                whole: true,
+                scripted: page.scripted,
+                after_error: false,
+            });
+        }
+        let attempts = self.attempts;
+        let Some(exchange) = self.find(stream) else {
+            return;
+        };
+        exchange.answer = Some(Answer::Page(page));
+        // A page of an earlier, abandoned attempt completes nothing.
+        if exchange.attempt == attempts && exchange.status().is_none_or(|status| status == 200) {
+            self.attempt.pages.push(page);
+            if page.continue_token.is_empty() {
+                let began = self.attempt.began.unwrap_or(at);
+                let snapshot = listed(stream, began, at, &self.attempt.pages);
+                self.trace.snapshots.push(snapshot);
             }
         }
     }
-    for exchange in &mut trace.exchanges {
-        exchange.disconnected = gone.get(&exchange.conn).copied();
-    }
-    trace
-}
 
-fn find<'t, 'a>(exchanges: &'t mut [Exchange<'a>], stream: StreamId) -> Option<&'t mut Exchange<'a>> {
-    exchanges
-        .iter_mut()
-        .rev()
-        .find(|exchange| exchange.stream == stream)
+    /// Adds an answer whose items are not known; `is_list`: a client takes that to a LIST for a complete one.
+    fn opaque(
+        &mut self,
+        stream: StreamId,
+        answer: Answer<'a>,
+        at: Moment,
+        is_list: impl FnOnce(&Exchange<'_>) -> bool,
+    ) {
+        let Some(exchange) = self.find(stream) else {
+            return;
+        };
+        exchange.answer = Some(answer);
+        if exchange.verb == Verb::List && is_list(exchange) {
+            let began = exchange.asked;
+            self.trace.snapshots.push(opaque(stream, began, at));
+        }
+    }
+
+    fn frame(&mut self, stream: StreamId, frame: &'a Frame, at: Moment) {
+        let Some(exchange) = self.find(stream) else {
+            return;
+        };
+        // Clients do not read watch events from the body of an error response.
+        if exchange.status().is_some_and(|status| status >= 300) {
+            return;
+        }
+        let after_error = exchange.error_frame().is_some();
+        exchange.frames.push(SentFrame { sent: at, frame });
+        let ends_initial_events = exchange.verb == Verb::WatchList && !after_error && is_end_marker(frame);
+        let snapshot = ends_initial_events.then(|| streamed(exchange, at));
+        if let Some((object, op)) = state(frame) {
+            self.trace.deliveries.push(Delivery {
+                sent: at,
+                stream,
+                object,
+                op,
+                listed: false,
+                whole: readable(frame),
+                scripted: frame.scripted,
+                after_error,
+            });
+        }
+        self.trace.snapshots.extend(snapshot);
+    }
 }
 
 /// Returns the object state in a frame.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use fake_apiserver::record::{FrameType, StreamId, Verb, What};
+use fake_apiserver::record::{ExchangeRecord, FrameType, Group, StreamId, Verb, What};
 
 /// Responses, as columns.
 pub const ANSWERS: [&str; 7] = [
@@ -52,19 +52,19 @@ static ROWS: LazyLock<Vec<String>> = LazyLock::new(requests);
 impl Decisions {
     /// Processes a record; returns request and response if it completes one.
     pub(super) fn take(&mut self, what: &What) -> Option<(&'static str, &'static str)> {
-        let (row, answer) = match what {
-            What::Request {
+        let (row, answer) = match what.group() {
+            Group::Exchange(ExchangeRecord::Request {
                 stream, verb, query, ..
-            } => {
+            }) => {
                 self.open.insert(*stream, row(*verb, query)?);
                 return None;
             }
-            What::Head {
+            Group::Exchange(ExchangeRecord::Head {
                 stream,
                 status,
                 scripted: false,
                 ..
-            } => match status {
+            }) => match status {
                 200 => {
                     let row = *self.open.get(stream)?;
                     if row < LISTS {
@@ -78,16 +78,16 @@ impl Decisions {
                 504 => (self.open.remove(stream)?, "504"),
                 _ => (self.open.remove(stream)?, "other refusal"),
             },
-            What::Head { stream, .. } => {
+            Group::Exchange(ExchangeRecord::Head { stream, .. }) => {
                 self.open.remove(stream);
                 return None;
             }
-            What::Page {
+            Group::Exchange(ExchangeRecord::Page {
                 stream,
                 continue_token,
                 scripted: false,
                 ..
-            } => {
+            }) => {
                 let answer = if continue_token.is_empty() {
                     "last page"
                 } else {
@@ -95,7 +95,7 @@ impl Decisions {
                 };
                 (self.open.remove(stream)?, answer)
             }
-            What::Frame { stream, frame } => {
+            Group::Exchange(ExchangeRecord::Frame { stream, frame }) => {
                 let row = self.silent.remove(stream)?;
                 let is_expired = matches!(frame.kind, FrameType::Error { code: 410, .. }) && !frame.scripted;
                 if !is_expired {
@@ -103,29 +103,18 @@ impl Decisions {
                 }
                 (row, "ERROR 410 first")
             }
-            What::Connected { .. }
-            | What::Goaway { .. }
-            | What::Refused
-            | What::Disconnected { .. }
-            | What::Page { .. }
-            | What::Body { .. }
-            | What::Torn { .. }
-            | What::End { .. }
-            | What::Withheld { .. }
-            | What::Wrote(_)
-            | What::Restored { .. }
-            | What::Turned { .. }
-            | What::Step { .. }
-            | What::Rule { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Reported(_)
-            | What::ClientExited { .. }
-            | What::ClientRestarted { .. }
-            | What::StopRequested
-            | What::Webhook { .. }
-            | What::LeftOpen { .. }
-            | What::RunEnded(_) => return None,
+            Group::Connection(_)
+            | Group::Exchange(
+                ExchangeRecord::Page { .. }
+                | ExchangeRecord::Body { .. }
+                | ExchangeRecord::Torn { .. }
+                | ExchangeRecord::End { .. }
+                | ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Webhook { .. },
+            )
+            | Group::Store(_)
+            | Group::Script(_)
+            | Group::Run(_) => return None,
         };
         Some((ROWS.get(row)?, answer))
     }

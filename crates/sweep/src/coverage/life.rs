@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{FrameType, Record, Side, StreamId, Verb, What};
+use fake_apiserver::record::{
+    ConnectionRecord, ExchangeRecord, FrameType, Group, Record, RunRecord, Side, StreamId, Verb,
+};
 use fake_apiserver::report::Report;
 
 /// States, in the order of a life cycle.
@@ -90,10 +92,10 @@ impl Life {
             Some(request) => request.phase(),
             None => self.phase(),
         };
-        let inputs = match &record.what {
-            What::Request {
+        let inputs = match record.what.group() {
+            Group::Exchange(ExchangeRecord::Request {
                 stream, verb, query, ..
-            } => {
+            }) => {
                 if *verb != Verb::Other {
                     self.started = true;
                     let of = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value);
@@ -116,19 +118,19 @@ impl Life {
                 }
                 Vec::new()
             }
-            What::Head {
+            Group::Exchange(ExchangeRecord::Head {
                 stream,
                 status,
                 retry_after,
                 ..
-            } => {
+            }) => {
                 let Some(request) = self.open.get_mut(stream) else {
                     return Vec::new();
                 };
                 request.opened = *status == 200;
                 vec![status_word(*status, retry_after.is_some())]
             }
-            What::Page { continue_token, .. } => {
+            Group::Exchange(ExchangeRecord::Page { continue_token, .. }) => {
                 self.has_set = true;
                 vec![if continue_token.is_empty() {
                     "last page"
@@ -136,9 +138,9 @@ impl Life {
                     "page"
                 }]
             }
-            What::Torn { .. } => vec!["torn page"],
-            What::Body { .. } => vec!["other body"],
-            What::Frame { stream, frame } => {
+            Group::Exchange(ExchangeRecord::Torn { .. }) => vec!["torn page"],
+            Group::Exchange(ExchangeRecord::Body { .. }) => vec!["other body"],
+            Group::Exchange(ExchangeRecord::Frame { stream, frame }) => {
                 let word = if !frame.whole() {
                     "torn line"
                 } else {
@@ -152,7 +154,7 @@ impl Life {
                 }
                 vec![word]
             }
-            What::End { stream, how, by } => {
+            Group::Exchange(ExchangeRecord::End { stream, how, by }) => {
                 self.open.remove(stream);
                 vec![match (by, how) {
                     (Side::Client, _) => "given up by the client",
@@ -160,29 +162,27 @@ impl Life {
                     (Side::Server, _) => "cut",
                 }]
             }
-            What::Refused => vec!["connection refused"],
-            What::Reported(Report::Ended) => {
+            Group::Connection(ConnectionRecord::Refused) => vec!["connection refused"],
+            Group::Run(RunRecord::Reported(Report::Ended)) => {
                 self.current = None;
                 Vec::new()
             }
-            What::Connected { .. }
-            | What::Goaway { .. }
-            | What::Disconnected { .. }
-            | What::Withheld { .. }
-            | What::Wrote(_)
-            | What::Restored { .. }
-            | What::Turned { .. }
-            | What::Step { .. }
-            | What::Rule { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Reported(_)
-            | What::ClientExited { .. }
-            | What::ClientRestarted { .. }
-            | What::StopRequested
-            | What::Webhook { .. }
-            | What::LeftOpen { .. }
-            | What::RunEnded(_) => Vec::new(),
+            Group::Connection(
+                ConnectionRecord::Connected { .. }
+                | ConnectionRecord::Goaway { .. }
+                | ConnectionRecord::Disconnected { .. },
+            )
+            | Group::Exchange(ExchangeRecord::Withheld { .. } | ExchangeRecord::Webhook { .. })
+            | Group::Store(_)
+            | Group::Script(_)
+            | Group::Run(
+                RunRecord::Reported(_)
+                | RunRecord::ClientExited { .. }
+                | RunRecord::ClientRestarted { .. }
+                | RunRecord::StopRequested
+                | RunRecord::LeftOpen { .. }
+                | RunRecord::RunEnded(_),
+            ) => Vec::new(),
         };
         inputs.into_iter().map(|input| (phase, input)).collect()
     }
