@@ -9,7 +9,10 @@ use apimachinery::path::ResourcePath;
 use builtin_kinds::catalog;
 use builtin_kinds::catalog::Catalog;
 use bytes::Bytes;
-use http::{HeaderName, Method};
+use http::Method;
+use http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
+};
 
 mod accept;
 pub mod access;
@@ -76,6 +79,33 @@ impl HttpRequest {
     }
 }
 
+/// Name and value of a header of a response.
+pub type Header = (HeaderName, HeaderValue);
+
+/// Type of JSON.
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Type of text.
+pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// Prevents that a browser guesses another type.
+pub(crate) const NO_SNIFF: Header = (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+
+/// Responses that depend on the requested type.
+pub(crate) const VARY_ACCEPT: Header = (VARY, HeaderValue::from_static("Accept"));
+
+/// Parses a header. Whitespace around a value is no part of it (RFC 9110, 5.5). `None`, which is logged: it cannot be sent.
+pub(crate) fn header(name: &str, value: &str) -> Option<Header> {
+    let value = HeaderValue::try_from(value.trim_matches([' ', '\t']));
+    match (HeaderName::try_from(name), value) {
+        (Ok(name), Ok(value)) => Some((name, value)),
+        (Ok(_), Err(_)) | (Err(_), _) => {
+            tracing::error!(name, "no HTTP header; left out");
+            None
+        }
+    }
+}
+
 /// A complete response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -83,7 +113,7 @@ pub struct Answer {
     pub status: u16,
     /// Headers, except `Date`, framing and those of every response ([`common_headers`]). An empty value suppresses the
     /// default header.
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<Header>,
     /// The body.
     pub body: Bytes,
 }
@@ -93,7 +123,7 @@ impl Answer {
     pub fn json(status: u16, body: Bytes) -> Self {
         Self {
             status,
-            headers: vec![("Content-Type".to_owned(), "application/json".to_owned())],
+            headers: vec![(CONTENT_TYPE, JSON)],
             body,
         }
     }
@@ -109,13 +139,9 @@ impl Answer {
 
     /// Returns a response with plain text.
     pub fn text(status: u16, body: &str) -> Self {
-        let headers = vec![
-            ("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned()),
-            ("X-Content-Type-Options".to_owned(), "nosniff".to_owned()),
-        ];
         Self {
             status,
-            headers,
+            headers: vec![(CONTENT_TYPE, TEXT), NO_SNIFF],
             body: body.to_owned().into(),
         }
     }
@@ -124,13 +150,13 @@ impl Answer {
 impl From<Status> for Answer {
     /// Returns the response with code, `Content-Type`, body, and `Retry-After` if the details have it.
     fn from(status: Status) -> Self {
-        let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+        let mut headers = vec![(CONTENT_TYPE, JSON)];
         let retry_after = status
             .details
             .as_ref()
             .map_or(0, |details| details.retry_after_seconds);
         if retry_after > 0 {
-            headers.push(("Retry-After".to_owned(), retry_after.to_string()));
+            headers.push((RETRY_AFTER, retry_after.into()));
         }
         Self {
             status: status.code,
@@ -162,7 +188,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, watch_list: bool) -> Resu
         // Handlers send deprecation warnings, so requests that are rejected before a handler have none.
         let handled = !matches!(refusal.status, 404 | 405) && check_timeout(request.query.pairs()).is_ok();
         if handled && !deprecation.is_empty() {
-            refusal.headers.push(warning(&deprecation));
+            refusal.headers.extend(warning(&deprecation));
         }
         refusal
     })
@@ -372,14 +398,14 @@ pub(crate) fn rules_broken_by(query: &[(String, String)]) -> Vec<String> {
 }
 
 /// Headers of requests that pass flow control.
-const FLOW_CONTROL: [(&str, &str); 2] = [
+const FLOW_CONTROL: [Header; 2] = [
     (
-        "X-Kubernetes-Pf-Flowschema-Uid",
-        "00000000-0000-4000-9000-000000000001",
+        HeaderName::from_static("x-kubernetes-pf-flowschema-uid"),
+        HeaderValue::from_static("00000000-0000-4000-9000-000000000001"),
     ),
     (
-        "X-Kubernetes-Pf-Prioritylevel-Uid",
-        "00000000-0000-4000-9000-000000000002",
+        HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid"),
+        HeaderValue::from_static("00000000-0000-4000-9000-000000000002"),
     ),
 ];
 
@@ -388,33 +414,29 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Returns the headers of every response except `Date`: `Audit-Id` (echoed, or generated from `nth`), `Cache-Control` and,
 /// for a request that passes flow control, its UIDs. A request with an invalid `timeout` is rejected before that.
-pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<(String, String)> {
-    let audit_id = request
-        .header(AUDIT_ID)
-        .map_or_else(|| generated_audit_id(nth), str::to_owned);
+pub fn common_headers(request: &HttpRequest, nth: u64) -> Vec<Header> {
+    let sent = request.headers.get(AUDIT_ID);
+    let audit_id = sent.cloned().unwrap_or_else(|| generated_audit_id(nth));
     // Capacity includes the headers of the response itself.
     let mut headers = Vec::with_capacity(8);
-    headers.push(("Audit-Id".to_owned(), audit_id));
-    headers.push(("Cache-Control".to_owned(), "no-cache, private".to_owned()));
+    headers.push((AUDIT_ID, audit_id));
+    headers.push((CACHE_CONTROL, HeaderValue::from_static("no-cache, private")));
     let query = request.query.pairs();
     let watch = query.iter().any(|(name, value)| name == "watch" && truthy(value));
     if !is_connection(&request.path) && (watch || check_timeout(query).is_ok()) {
-        headers.extend(FLOW_CONTROL.map(|(name, uid)| (name.to_owned(), uid.to_owned())));
+        headers.extend(FLOW_CONTROL);
     }
     headers
 }
 
 /// Returns a UUID that ends with `nth`. Every response has one, and formatting costs four times as much.
-fn generated_audit_id(nth: u64) -> String {
+fn generated_audit_id(nth: u64) -> HeaderValue {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut id = String::with_capacity(36);
-    id.push_str("00000000-0000-4000-8000-");
-    id.extend(
-        (0..12)
-            .rev()
-            .map(|digit| char::from(DIGITS[(nth >> (4 * digit)) as usize & 0xf])),
-    );
-    id
+    let mut id = *b"00000000-0000-4000-8000-000000000000";
+    for (nibble, digit) in id[24..].iter_mut().rev().enumerate() {
+        *digit = DIGITS[(nth >> (4 * nibble)) as usize & 0xf];
+    }
+    HeaderValue::from_bytes(&id).expect("it is ASCII")
 }
 
 /// Returns whether the path is that of a connection to a kubelet, which bypasses flow control.
@@ -449,8 +471,8 @@ pub fn object_fits(request: &HttpRequest, kind: &ApiResource) -> Result<(), Stat
 }
 
 /// Returns the headers of a watch in addition to [`common_headers`].
-pub fn watch_headers() -> Vec<(String, String)> {
-    vec![("Content-Type".to_owned(), "application/json".to_owned())]
+pub fn watch_headers() -> Vec<Header> {
+    vec![(CONTENT_TYPE, JSON)]
 }
 
 /// Returns the reason phrase of a status if Go's `net/http` has another one than the standard.

@@ -27,6 +27,7 @@ mod upstream;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::options::{Collection, GetRequest, ListRequest, Representation};
@@ -60,7 +61,7 @@ use crate::upstream::Outbound;
 #[derive(Debug)]
 enum Source {
     /// Not decided yet: deviations apply first. With the user it is decided for.
-    Undecided(Request, User),
+    Undecided(Request, Arc<User>),
     /// For the upstream, and not sent yet: deviations apply first.
     Unsent(Box<Outbound>),
     /// The upstream answers.
@@ -188,7 +189,7 @@ pub(crate) struct ApiServer {
     query_bytes: usize,
     /// Deadlines of exchanges, and the exchanges to pump in the current turn.
     wakes: BTreeSet<(Duration, StreamId)>,
-    touched: BTreeSet<StreamId>,
+    touched: Vec<StreamId>,
     /// Time of the last change queued on any watch.
     changed_at: Duration,
     /// Continue tokens invented by page edits, and the real tokens they stand for.
@@ -206,7 +207,7 @@ pub(crate) struct ApiServer {
     /// Signer of service account tokens.
     issuer: Issuer,
     /// Users of connections with a client certificate.
-    users: BTreeMap<ConnId, User>,
+    users: BTreeMap<ConnId, Arc<User>>,
     /// Automatic compaction; `None` for scenarios.
     compaction: Option<Compaction>,
     /// What answers instead of the model; `None`: the model does.
@@ -235,7 +236,7 @@ impl ApiServer {
             by_conn: BTreeSet::new(),
             query_bytes: 0,
             wakes: BTreeSet::new(),
-            touched: BTreeSet::new(),
+            touched: Vec::new(),
             changed_at: Duration::ZERO,
             aliases: BTreeMap::new(),
             refused_until: Duration::ZERO,
@@ -359,7 +360,7 @@ impl ApiServer {
     /// The client presented a certificate with the identity `user`.
     pub(crate) fn authenticated(&mut self, conn: ConnId, user: User) {
         tracing::debug!(conn = conn.0, user = user.name, "a client certificate was shown");
-        self.users.insert(conn, user);
+        self.users.insert(conn, user.into());
     }
 
     /// Parses and records a request. [`ApiServer::decide`] computes its response.
@@ -391,7 +392,7 @@ impl ApiServer {
                 stream,
                 conn,
                 verb,
-                method: request.method.to_string(),
+                method: request.method.as_str().to_owned(),
                 path: clipped(&request.path),
                 query: clipped_query(query),
                 accept: header(&request, http::header::ACCEPT),
@@ -403,7 +404,7 @@ impl ApiServer {
 
         self.by_conn.insert((conn, stream));
         self.query_bytes += request.query.as_str().len();
-        self.touched.insert(stream);
+        self.touched.push(stream);
         let asked = Asked {
             form,
             collection,
@@ -516,11 +517,11 @@ impl ApiServer {
         conn: ConnId,
         request: &HttpRequest,
         query: &[(String, String)],
-    ) -> (Result<(Request, User), Answer>, Option<String>) {
+    ) -> (Result<(Request, Arc<User>), Answer>, Option<String>) {
         let (token, unaliased) = self.unaliased(query);
         let admitted = self.admit(conn, request);
         let user = match admitted.and_then(|user| self.takes_query(request).map(|()| user)) {
-            Ok(user) => user.into_owned(),
+            Ok(user) => user,
             Err(refusal) => return (Err(refusal), token),
         };
         let for_user = |parsed: Request| (parsed, user);

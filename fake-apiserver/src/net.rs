@@ -59,7 +59,7 @@ use self::pending::{Answer, Waiting};
 pub(crate) use self::pending::{Head, Piece};
 pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOptions, serve};
 pub use self::standalone::Standalone;
-use self::state::{Outside, State};
+use self::state::{Dates, Outside, State};
 pub use self::steering::{SteerError, TimedOut};
 use self::ticket::{Leaving, Next, Ticket};
 pub use self::upstream::{Upstream, UpstreamBody};
@@ -133,6 +133,7 @@ impl Edge {
             answers: BTreeMap::new(),
             held: 0,
             deliveries: Deliveries::default(),
+            dates: Dates::default(),
             armed: None,
         };
         let edge = Self {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fake_apiserver::api::HttpRequest;
+use fake_apiserver::api::{Header, HttpRequest};
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::line::line;
 use fake_apiserver::record::{ConnId, StreamId};
@@ -29,7 +29,7 @@ struct Proxy {
 #[derive(Debug, Default)]
 struct Response {
     status: u16,
-    headers: Vec<(String, String)>,
+    headers: Vec<Header>,
     length: Option<u64>,
     body: Vec<u8>,
     end: Option<Ending>,

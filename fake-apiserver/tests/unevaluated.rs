@@ -10,6 +10,7 @@ use fake_apiserver::model::unevaluated::{KINDS, PREFIX};
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Output, Server};
+use http::header::WARNING;
 use serde_json::{Value, json};
 use support::request;
 
@@ -27,8 +28,9 @@ fn ask(server: &mut Server, method: &str, path: &str, body: &Value) -> (u16, Vec
         if let Output::Head { status, headers, .. } = output {
             let warnings = headers
                 .into_iter()
-                .filter(|(name, value)| name.eq_ignore_ascii_case("warning") && value.contains(PREFIX));
-            answered = (status, warnings.map(|(_, value)| value).collect());
+                .filter(|(name, _)| *name == WARNING)
+                .map(|(_, value)| String::from_utf8_lossy(value.as_bytes()).into_owned());
+            answered = (status, warnings.filter(|text| text.contains(PREFIX)).collect());
         }
     }
     answered

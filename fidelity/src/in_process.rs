@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
-use fake_apiserver::api::{Access, HttpRequest, reason_phrase};
+use fake_apiserver::api::{Access, Header, HttpRequest, reason_phrase};
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{ConnId, Replica, Side, StreamId};
 use fake_apiserver::scenario::{ServerSettings, Version};
@@ -280,10 +280,13 @@ fn written(frame: Frame) -> Vec<u8> {
     bytes
 }
 
-fn head(status: u16, headers: Vec<(String, String)>, length: Option<u64>) -> Head {
+fn head(status: u16, headers: Vec<Header>, length: Option<u64>) -> Head {
     let mut headers: Vec<(String, String)> = headers
         .into_iter()
-        .map(|(name, value)| (name.to_ascii_lowercase(), value))
+        .map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            (name.as_str().to_owned(), value)
+        })
         .collect();
     // The response to a WebSocket request has only headers of the server itself.
     if status != 101 && !headers.is_empty() {

@@ -2,6 +2,7 @@
 //! the findings: if a cost is superlinear again, a test does not terminate.
 
 use fake_apiserver::api::BODY_BYTES_MAX;
+use http::HeaderValue;
 use rstest::rstest;
 use tests::attacks::paths::HOSTILE;
 use tests::attacks::{Answer, World, attack, get};
@@ -109,7 +110,7 @@ fn s5_costs_are_linear(#[case] name: &str, #[case] status: u16) {
 #[test]
 fn s14_warnings_are_few() {
     let answer = answered("fields nobody knows");
-    let warnings: Vec<&String> = answer
+    let warnings: Vec<&HeaderValue> = answer
         .headers
         .iter()
         .filter(|(name, _)| name == "Warning")

@@ -42,7 +42,10 @@ impl OneRelist {
     }
 
     fn answer(&mut self, stream: StreamId, body: &str, ending: Option<Ending>) {
-        let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+        let headers = vec![(
+            "content-type".parse().unwrap(),
+            "application/json".parse().unwrap(),
+        )];
         self.outputs.push_back(Output::Head {
             stream,
             status: 200,

@@ -43,16 +43,22 @@ impl<'p> Segments<'p> {
     /// Splits a path at each `/`. Of a longer path the first ten segments are kept.
     pub fn of(path: &'p str) -> Self {
         let (mut all, mut count, mut start) = ([""; SEGMENTS_MAX], 0, 0);
-        let mut ends = memchr::memchr_iter(b'/', path.as_bytes()).chain([path.len()]);
-        for (slot, end) in all.iter_mut().zip(&mut ends) {
-            *slot = &path[start..end];
-            (start, count) = (end + 1, count + 1);
+        // Segments are short: to look at each byte costs less than a search for each slash.
+        for (end, byte) in path.bytes().enumerate() {
+            if byte == b'/' {
+                all[count] = &path[start..end];
+                (start, count) = (end + 1, count + 1);
+                if count == SEGMENTS_MAX {
+                    break;
+                }
+            }
         }
-        Self {
-            all,
-            count,
-            is_whole: ends.next().is_none(),
+        let is_whole = count < SEGMENTS_MAX;
+        if is_whole {
+            all[count] = &path[start..];
+            count += 1;
         }
+        Self { all, count, is_whole }
     }
 
     /// Returns whether the path has no further segment.

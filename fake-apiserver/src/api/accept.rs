@@ -164,7 +164,7 @@ fn choose(accept: &str) -> Option<Chosen> {
 
 /// Returns whether go-restful routes a request with this `Accept` to a built-in kind.
 fn is_routed(accept: &str) -> bool {
-    accept.is_empty()
+    matches!(accept, "" | JSON)
         || accept.split(',').any(|clause| {
             let media_type = clause.split(';').next().unwrap_or_default().trim();
             matches!(media_type, "*/*" | JSON | YAML | PROTOBUF)

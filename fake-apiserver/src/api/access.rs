@@ -4,14 +4,14 @@
 //!
 //! Source: "Authenticating" and "User impersonation"; apiserver `endpoints/handlers/responsewriters/errors.go`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use apimachinery::status::Status;
+use http::HeaderValue;
 use subtle::{Choice, ConstantTimeEq as _};
 
-use super::{Answer, FLOW_CONTROL, HttpRequest, websocket};
+use super::{Answer, FLOW_CONTROL, HttpRequest, NO_SNIFF, websocket};
 
 mod attributes;
 mod impersonation;
@@ -82,11 +82,14 @@ impl User {
     }
 }
 
-static ADMIN: LazyLock<User> = LazyLock::new(|| User::listed("admin", &[ADMINS, AUTHENTICATED]));
-static LIMITED: LazyLock<User> = LazyLock::new(|| User::listed("limited", &[AUTHENTICATED]));
-static NOBODY: LazyLock<User> = LazyLock::new(|| User {
-    uid: String::new(),
-    ..User::listed(ANONYMOUS, &[UNAUTHENTICATED])
+static ADMIN: LazyLock<Arc<User>> = LazyLock::new(|| User::listed("admin", &[ADMINS, AUTHENTICATED]).into());
+static LIMITED: LazyLock<Arc<User>> = LazyLock::new(|| User::listed("limited", &[AUTHENTICATED]).into());
+static NOBODY: LazyLock<Arc<User>> = LazyLock::new(|| {
+    let user = User {
+        uid: String::new(),
+        ..User::listed(ANONYMOUS, &[UNAUTHENTICATED])
+    };
+    user.into()
 });
 
 /// User of a request, and its authorizer.
@@ -110,7 +113,7 @@ pub struct Access {
 
 impl Access {
     /// Returns the user of a token, if it is one of these.
-    pub(crate) fn user_of(&self, sent: &str) -> Option<&'static User> {
+    pub(crate) fn user_of(&self, sent: &str) -> Option<&'static Arc<User>> {
         // Both tokens are compared, so that the time does not depend on which one matches.
         let full = same(sent, &self.token);
         let limited = self
@@ -131,14 +134,14 @@ impl Access {
 /// # Errors
 ///
 /// 401 for an unknown token.
-pub(crate) fn authenticate<'a>(
+pub(crate) fn authenticate(
     access: Option<&Access>,
     request: &HttpRequest,
-    certified: Option<&'a User>,
+    certified: Option<&Arc<User>>,
     service_account: impl FnOnce(&str) -> Option<User>,
-) -> Result<Cow<'a, User>, Status> {
+) -> Result<Arc<User>, Status> {
     if let Some(user) = certified {
-        return Ok(Cow::Borrowed(user));
+        return Ok(Arc::clone(user));
     }
     let header = request.headers.get(http::header::AUTHORIZATION);
     let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -152,14 +155,14 @@ pub(crate) fn authenticate<'a>(
         None => websocket::token(request).map_err(|()| Status::unauthorized())?,
     };
     let Some(sent) = sent.or(of_browser.as_deref()) else {
-        return Ok(Cow::Borrowed(&NOBODY));
+        return Ok(Arc::clone(&NOBODY));
     };
     if let Some(user) = access.and_then(|access| access.user_of(sent)) {
-        return Ok(Cow::Borrowed(user));
+        return Ok(Arc::clone(user));
     }
     match (service_account(sent), access) {
-        (Some(user), _) => Ok(Cow::Owned(user)),
-        (None, None) => Ok(Cow::Borrowed(&NOBODY)),
+        (Some(user), _) => Ok(user.into()),
+        (None, None) => Ok(Arc::clone(&NOBODY)),
         (None, Some(_)) => Err(Status::unauthorized()),
     }
 }
@@ -177,8 +180,7 @@ pub(crate) fn service_account_groups(namespace: &str) -> Vec<String> {
 /// Returns the response to an unauthorized request. It has a header that responses of handlers do not have.
 pub(crate) fn refused(status: Status) -> Answer {
     let mut answer = Answer::from(status);
-    let header = ("X-Content-Type-Options".to_owned(), "nosniff".to_owned());
-    answer.headers.push(header);
+    answer.headers.push(NO_SNIFF);
     answer
 }
 
@@ -188,7 +190,7 @@ pub(crate) fn rejected_before_flow_control(status: Status) -> Answer {
         401 => status.into(),
         _ => refused(status),
     };
-    let unseen = FLOW_CONTROL.map(|(name, _)| (name.to_owned(), String::new()));
+    let unseen = FLOW_CONTROL.map(|(name, _)| (name, HeaderValue::from_static("")));
     answer.headers.extend(unseen);
     answer
 }
@@ -200,8 +202,6 @@ fn same(sent: &str, known: &str) -> Choice {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use apimachinery::Version;
     use bytes::Bytes;
     use rstest::rstest;
@@ -374,10 +374,12 @@ mod tests {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut headers = http::HeaderMap::new();
         let (credential, impersonation) = token.split_once(" as ").unwrap_or((token, ""));
-        let certified = credential.strip_prefix(CERTIFIED).map(|group| User {
-            name: "alice".to_owned(),
-            groups: vec!["first".to_owned(), group.to_owned(), AUTHENTICATED.to_owned()],
-            ..User::default()
+        let certified = credential.strip_prefix(CERTIFIED).map(|group| {
+            Arc::new(User {
+                name: "alice".to_owned(),
+                groups: vec!["first".to_owned(), group.to_owned(), AUTHENTICATED.to_owned()],
+                ..User::default()
+            })
         });
         if !credential.is_empty() && certified.is_none() {
             headers.insert(
@@ -425,7 +427,7 @@ mod tests {
             body: Bytes::new(),
         };
         let roles = Authorizer::Roles(Arc::new(default_policy(Version::NEWEST)));
-        let outcome = impersonated(Cow::Borrowed(&ADMIN), &asked, || roles.clone(), Version::NEWEST)
+        let outcome = impersonated(Arc::clone(&ADMIN), &asked, || roles.clone(), Version::NEWEST)
             .and_then(|user| roles.check(&user, &asked));
         assert_eq!(outcome.unwrap_err().code, code);
     }

@@ -11,10 +11,15 @@ use apimachinery::object::read_back;
 use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, Crc, FlushCompress};
+use http::HeaderValue;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use serde_json::{Map, Value};
 
 use super::accept::{self, PROTOBUF, Writing};
-use super::{Answer, HttpRequest, protobuf, yaml};
+use super::{Answer, Header, HttpRequest, JSON, protobuf, yaml};
+
+/// Type of YAML.
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 
 /// Maximum length of a body that is never compressed (apiserver `defaultGzipThresholdBytes`).
 const COMPRESSED_ABOVE: usize = 128 * 1024;
@@ -27,7 +32,7 @@ impl Answer {
         let Some(content_type) = self
             .headers
             .iter_mut()
-            .find(|(name, value)| name == "Content-Type" && value == "application/json")
+            .find(|(name, value)| *name == CONTENT_TYPE && *value == JSON)
         else {
             return self;
         };
@@ -44,11 +49,11 @@ impl Answer {
                 Writing::Indented => self.body = encode_json_indented(&value).into(),
                 Writing::Yaml => {
                     self.body = yaml::encode(&value).into();
-                    "application/yaml".clone_into(&mut content_type.1);
+                    content_type.1 = YAML;
                 }
                 Writing::Protobuf => {
                     self.body = protobuf::encode_status(&value).into();
-                    PROTOBUF.clone_into(&mut content_type.1);
+                    content_type.1 = HeaderValue::from_static(PROTOBUF);
                 }
             }
         }
@@ -111,8 +116,7 @@ impl<T: LongList> StyledText<T> {
             Writing::Json => (Items::Compact, (Vec::new(), Vec::new())),
             Writing::Indented => (Items::Indented, indented_frame(text.envelope())?),
             Writing::Yaml => {
-                let yaml = ("Content-Type".to_owned(), "application/yaml".to_owned());
-                head.headers = vec![yaml];
+                head.headers = vec![(CONTENT_TYPE, YAML)];
                 (Items::Yaml, yaml::frame(text.envelope()))
             }
         };
@@ -292,9 +296,9 @@ pub(crate) fn takes_gzip(request: &HttpRequest) -> bool {
 }
 
 /// Returns the headers of a compressed response.
-pub(crate) fn gzip_headers() -> [(String, String); 2] {
+pub(crate) fn gzip_headers() -> [Header; 2] {
     [
-        ("Content-Encoding".to_owned(), "gzip".to_owned()),
-        ("Vary".to_owned(), "Accept-Encoding".to_owned()),
+        (CONTENT_ENCODING, HeaderValue::from_static("gzip")),
+        (VARY, HeaderValue::from_static("Accept-Encoding")),
     ]
 }

@@ -4,12 +4,17 @@
 
 use std::collections::HashSet;
 
+use http::HeaderValue;
+use http::header::WARNING;
+
+use super::Header;
+
 /// Length of all warnings of a response above which each is truncated, and the maximum length then.
 const WARNINGS_MAX: usize = 4096;
 const WARNING_CUT: usize = 256;
 
 /// Returns the `Warning` headers of a response, without duplicates and within the limits.
-pub fn warnings(texts: &[String]) -> Vec<(String, String)> {
+pub fn warnings(texts: &[String]) -> Vec<Header> {
     let mut known = HashSet::new();
     let texts: Vec<&str> = texts
         .iter()
@@ -19,7 +24,7 @@ pub fn warnings(texts: &[String]) -> Vec<(String, String)> {
     let length = |text: &str| text.chars().count();
     let whole: usize = texts.iter().map(|text| length(text)).sum();
     if whole <= WARNINGS_MAX {
-        return texts.into_iter().map(warning).collect();
+        return texts.into_iter().filter_map(warning).collect();
     }
     let mut written = 0;
     let cut = texts.into_iter().map(|text| {
@@ -31,13 +36,14 @@ pub fn warnings(texts: &[String]) -> Vec<(String, String)> {
         written += length(text);
         fits
     });
-    fitting.map(warning).collect()
+    fitting.filter_map(warning).collect()
 }
 
-/// Returns a `Warning` header (RFC 7234).
-pub fn warning(text: &str) -> (String, String) {
+/// Returns a `Warning` header (RFC 7234); `None`: the text has control characters.
+pub fn warning(text: &str) -> Option<Header> {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-    ("Warning".to_owned(), format!("299 - \"{text}\""))
+    let value = HeaderValue::try_from(format!("299 - \"{text}\"")).ok()?;
+    Some((WARNING, value))
 }
 
 #[cfg(test)]
@@ -48,7 +54,8 @@ mod tests {
     fn warnings_are_limited_in_length_and_number() {
         let texts: Vec<String> = (0..100).map(|nth| format!("{nth}{}", "x".repeat(1000))).collect();
         let few = warnings(&texts[..2]);
-        assert_eq!(few, [warning(&texts[0]), warning(&texts[1])]);
+        let whole = texts[..2].iter().filter_map(|text| warning(text));
+        assert_eq!(few, whole.collect::<Vec<_>>());
         let many = warnings(&texts);
         assert_eq!(many.len(), 16);
         assert!(

@@ -6,9 +6,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::HeaderValue;
+use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use tungstenite::handshake::derive_accept_key;
 
-use super::HttpRequest;
+use super::{Header, HttpRequest};
 
 /// The only supported version.
 const VERSION: &str = "13";
@@ -58,7 +60,7 @@ fn asks(request: &HttpRequest) -> bool {
 /// Returns status and headers of the response to a watch that requests a WebSocket. `None`: it does not.
 ///
 /// After a 101 each event is a text message; any other status is an error without a body.
-pub fn handshake(request: &HttpRequest) -> Option<(u16, Vec<(String, String)>)> {
+pub fn handshake(request: &HttpRequest) -> Option<(u16, Vec<Header>)> {
     if !asks(request) {
         return None;
     }
@@ -70,12 +72,12 @@ pub fn handshake(request: &HttpRequest) -> Option<(u16, Vec<(String, String)>)> 
     if request.header(http::header::ORIGIN).is_none_or(str::is_empty) {
         return Some((403, Vec::new()));
     }
-    let headers = [
-        ("Upgrade", "websocket".to_owned()),
-        ("Connection", "Upgrade".to_owned()),
-        ("Sec-WebSocket-Accept", derive_accept_key(key.as_bytes())),
+    let accepted = HeaderValue::try_from(derive_accept_key(key.as_bytes())).expect("base64 is a value");
+    let mut headers = vec![
+        (UPGRADE, HeaderValue::from_static("websocket")),
+        (CONNECTION, HeaderValue::from_static("Upgrade")),
+        (SEC_WEBSOCKET_ACCEPT, accepted),
     ];
-    let mut headers = headers.map(|(name, value)| (name.to_owned(), value)).to_vec();
     // Authentication by the token removes it.
     let is_token = |protocol: &str| {
         protocol.starts_with(BEARER) && request.header(http::header::AUTHORIZATION).is_none()
@@ -86,7 +88,8 @@ pub fn handshake(request: &HttpRequest) -> Option<(u16, Vec<(String, String)>)> 
         if protocols.next().is_some() {
             return Some((400, Vec::new()));
         }
-        headers.push(("Sec-WebSocket-Protocol".to_owned(), protocol.to_owned()));
+        let chosen = HeaderValue::try_from(protocol).expect("it is of a value");
+        headers.push((SEC_WEBSOCKET_PROTOCOL, chosen));
     }
     Some((101, headers))
 }
@@ -146,11 +149,8 @@ mod tests {
             body: Bytes::new(),
         });
         assert_eq!(answer.as_ref().map(|(status, _)| *status), status);
-        let accept = (
-            "Sec-WebSocket-Accept".to_owned(),
-            "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=".to_owned(),
-        );
-        let chosen = ("Sec-WebSocket-Protocol".to_owned(), "a".to_owned());
+        let accept = (SEC_WEBSOCKET_ACCEPT, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=".to_owned());
+        let chosen = (SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("a"));
         let offers = sent.iter().any(|(name, _)| *name == "sec-websocket-protocol");
         let responds = answer
             .as_ref()

@@ -1,6 +1,6 @@
 //! Authentication and authorization of requests. No responses.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use apimachinery::status::Status;
 use trace::record::ConnId;
@@ -14,7 +14,7 @@ impl ApiServer {
     ///
     /// # Errors
     /// 401 for an unknown user, 403 for a forbidden request, 400 for malformed impersonation headers.
-    pub(super) fn admit(&self, conn: ConnId, request: &HttpRequest) -> Result<Cow<'_, User>, Answer> {
+    pub(super) fn admit(&self, conn: ConnId, request: &HttpRequest) -> Result<Arc<User>, Answer> {
         let user = self
             .requester(conn, request)
             .map_err(access::rejected_before_flow_control)?;
@@ -28,7 +28,7 @@ impl ApiServer {
     ///
     /// # Errors
     /// 401; for impersonation 403 or 400.
-    fn requester(&self, conn: ConnId, request: &HttpRequest) -> Result<Cow<'_, User>, Status> {
+    fn requester(&self, conn: ConnId, request: &HttpRequest) -> Result<Arc<User>, Status> {
         let certified = self.users.get(&conn);
         let user = access::authenticate(self.access.as_ref(), request, certified, |token| {
             let account = self.user_of_token(token, &[]);

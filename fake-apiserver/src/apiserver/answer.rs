@@ -8,13 +8,15 @@ use apimachinery::options::{GetRequest, ListRequest, WatchRequest};
 use apimachinery::status::Status;
 use apimachinery::{ObjectRef, Version};
 use bytes::Bytes;
+use http::HeaderName;
+use http::header::CONTENT_LENGTH;
 use trace::fault::Ending;
 use trace::record::{Replica, StreamId, What};
 
 use super::exchange::Head;
 use super::{ApiServer, Asked, Open, Source};
 use crate::api;
-use crate::api::{Answer, Document, HttpRequest, Request, StyledText, websocket};
+use crate::api::{Answer, Document, Header, HttpRequest, Request, StyledText, websocket};
 use crate::model::{GetOutcome, ListOutcome, Model, Page};
 
 /// Longest body that is parsed as a Status for the trace, in bytes.
@@ -82,7 +84,7 @@ impl ApiServer {
             }
         }
         if self.open.get(&stream).is_some_and(|open| open.exchange.decided()) {
-            self.touched.insert(stream);
+            self.touched.push(stream);
         }
     }
 
@@ -203,7 +205,7 @@ impl ApiServer {
             text: Box::new(text),
             record: page_record(stream, page),
         };
-        self.touched.insert(stream);
+        self.touched.push(stream);
         true
     }
 
@@ -219,7 +221,7 @@ impl ApiServer {
             &self.issuer,
         );
         let before = answer.headers.len();
-        answer.headers.retain(|(name, _)| name != "Content-Length");
+        answer.headers.retain(|(name, _)| *name != CONTENT_LENGTH);
         if answer.headers.len() < before {
             open.exchange.announce_length();
         }
@@ -261,18 +263,14 @@ impl Open {
 }
 
 /// Returns the common headers and `own`, which override them. An empty value suppresses a header.
-pub(super) fn all_headers(
-    stream: StreamId,
-    asked: &Asked,
-    own: Vec<(String, String)>,
-) -> Vec<(String, String)> {
-    let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+pub(super) fn all_headers(stream: StreamId, asked: &Asked, own: Vec<Header>) -> Vec<Header> {
+    let replaced = |name: &HeaderName| own.iter().any(|(other, _)| other == name);
     let mut headers = api::common_headers(&asked.request, stream.0);
     headers.retain(|(name, _)| !replaced(name));
     headers.extend(own.into_iter().filter(|(_, value)| !value.is_empty()));
     let kind = asked.collection.as_ref().map(|collection| &collection.kind);
     if let Some(kind) = kind.filter(|kind| !kind.deprecation.is_empty()) {
-        headers.push(api::warning(&kind.deprecation));
+        headers.extend(api::warning(&kind.deprecation));
     }
     headers
 }

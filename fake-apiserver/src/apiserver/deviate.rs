@@ -9,6 +9,7 @@ use apimachinery::ObjectRef;
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::encode::encode_json;
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use scenario::{
     Expected, ItemsShape, PageEdit, RawFrame, Reply, ReplyBody, RuleAction, SentObject, ShapeAction,
     StatusSpec,
@@ -21,7 +22,7 @@ use super::exchange::Instead;
 use super::output::Output;
 use super::scripted::{error_event, event_frame, object_ref, raw_frame};
 use super::{ApiServer, Open, Source};
-use crate::api::{self, Answer, Request};
+use crate::api::{self, Answer, Header, JSON, Request, TEXT, header};
 use crate::model::{ListOutcome, Page, WatchFrame};
 
 impl ApiServer {
@@ -165,7 +166,7 @@ impl ApiServer {
             open.answer_with(answer, true);
         }
         self.open.insert(stream, open);
-        self.touched.insert(stream);
+        self.touched.push(stream);
     }
 
     /// Carries the request out, and sends this instead of its response.
@@ -183,21 +184,19 @@ impl ApiServer {
         let (body, content_type) = match &reply.body {
             ReplyBody::Status(spec) => {
                 let status = status_json(spec, Some(reply.status), open.asked.continue_token.as_deref());
-                (with_newline(encode_json(&status)), "application/json")
+                (with_newline(encode_json(&status)), JSON)
             }
-            ReplyBody::Json(value) => (with_newline(encode_json(value)), "application/json"),
-            ReplyBody::Raw(text) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
-            ReplyBody::Unmodified => (self.unmodified_body(&open.source), "application/json"),
+            ReplyBody::Json(value) => (with_newline(encode_json(value)), JSON),
+            ReplyBody::Raw(text) => (text.clone().into_bytes(), TEXT),
+            ReplyBody::Unmodified => (self.unmodified_body(&open.source), JSON),
         };
-        let mut headers = reply.headers.clone();
-        if !headers
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
-        {
-            headers.push(("Content-Type".to_owned(), content_type.to_owned()));
+        let sent = reply.headers.iter();
+        let mut headers: Vec<Header> = sent.filter_map(|(name, value)| header(name, value)).collect();
+        if !headers.iter().any(|(name, _)| *name == CONTENT_TYPE) {
+            headers.push((CONTENT_TYPE, content_type));
         }
         if let Some(after) = &reply.retry_after {
-            headers.push(("Retry-After".to_owned(), after.clone()));
+            headers.extend(header("Retry-After", after));
         }
         Answer {
             status: reply.status,

@@ -19,6 +19,7 @@ use std::time::Duration;
 use apimachinery::ObjectRef;
 use body::{Body, Piece};
 use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, RETRY_AFTER};
 use rules::EventRules;
 pub(super) use rules::Fate;
 use scenario::RuleAction;
@@ -30,7 +31,7 @@ use super::backlog::Backlog;
 use super::joined::{JOINED_BYTES_MAX, Joined};
 use super::log::Log;
 use super::output::Output;
-use crate::api::{self, GzipMember};
+use crate::api::{self, GzipMember, Header};
 use crate::model::WatchFrame;
 
 /// Go's server announces the length of what fits into one buffer of its (`net/http`, `bufferBeforeChunkingSize`) and
@@ -41,21 +42,19 @@ const LONGEST_ANNOUNCED: u64 = 2048;
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) headers: Vec<Header>,
     pub(super) scripted: bool,
 }
 
 impl Head {
     fn is_encoded(&self) -> bool {
-        let mut names = self.headers.iter().map(|(name, _)| name);
-        names.any(|name| name.eq_ignore_ascii_case("content-encoding"))
+        self.headers.iter().any(|(name, _)| *name == CONTENT_ENCODING)
     }
 
     fn retry_after(&self) -> Option<String> {
-        self.headers
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("retry-after"))
-            .map(|(_, value)| value.clone())
+        let mut headers = self.headers.iter();
+        let (_, value) = headers.find(|(name, _)| *name == RETRY_AFTER)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
     }
 }
 

@@ -73,11 +73,17 @@ impl ApiServer {
             if let Some(open) = self.open.get_mut(&stream) {
                 open.wake = None;
             }
-            self.touched.insert(stream);
+            self.touched.push(stream);
         }
-        for stream in std::mem::take(&mut self.touched) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for stream in touched.drain(..) {
             self.pump(now, stream, observer);
         }
+        // For the next turn, in the same memory.
+        touched.append(&mut self.touched);
+        self.touched = touched;
         self.joined.forget();
     }
 
@@ -124,7 +130,7 @@ impl ApiServer {
                 },
             );
             if open.begin_watch() {
-                self.touched.insert(stream);
+                self.touched.push(stream);
             }
             let before = self.log.records.len();
             let sinks = (&mut self.log, &mut self.outputs, &mut self.joined);
@@ -159,14 +165,14 @@ impl ApiServer {
             if open.exchange.flushed() {
                 self.outputs.push_back(Output::FlushBarrier { stream });
             }
-            self.touched.insert(stream);
+            self.touched.push(stream);
         }
     }
 
     /// Queues the head of a watch that no longer waits for its resourceVersion.
     pub(super) fn begin_watch(&mut self, stream: StreamId) {
         if self.open.get_mut(&stream).is_some_and(|open| open.begin_watch()) {
-            self.touched.insert(stream);
+            self.touched.push(stream);
         }
     }
 
@@ -175,12 +181,13 @@ impl ApiServer {
         if let Some(open) = self.open.get_mut(&stream) {
             change(open);
         }
-        self.touched.insert(stream);
+        self.touched.push(stream);
     }
 
     /// Pumps every open request in this turn.
     pub(crate) fn touch_all(&mut self) {
-        self.touched = self.open.keys().copied().collect();
+        self.touched.clear();
+        self.touched.extend(self.open.keys());
     }
 }
 

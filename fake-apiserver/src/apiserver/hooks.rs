@@ -1,6 +1,7 @@
 //! Requests that wait for webhooks: their calls go out, and each outcome leads to the next attempt. What is asked, the model
 //! decides.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::status::Status;
@@ -24,14 +25,14 @@ pub(super) struct Waiting {
     /// Kept only where there are webhooks to wait for.
     pub(super) request: Option<WriteRequest>,
     /// Whose write it is.
-    pub(super) user: User,
+    pub(super) user: Arc<User>,
     /// Decides generated names: the same in all attempts.
     pub(super) seed: u64,
     pub(super) replies: Replies,
 }
 
 impl Waiting {
-    pub(super) fn new(request: WriteRequest, user: User, seed: u64) -> Box<Self> {
+    pub(super) fn new(request: WriteRequest, user: Arc<User>, seed: u64) -> Box<Self> {
         Box::new(Self {
             request: Some(request),
             user,
@@ -165,7 +166,7 @@ impl ApiServer {
         if open.calls > 0 {
             return;
         }
-        self.touched.insert(stream);
+        self.touched.push(stream);
         if let Source::Hooked(_) = open.source
             && let Source::Hooked(waiting) = std::mem::replace(&mut open.source, Source::Decided)
         {

@@ -3,6 +3,8 @@
 //! The parts enforce it: history is compacted (`compaction.rs`), watch caches evict events, the trace is trimmed (`log.rs`),
 //! and connections that do not read are closed (`net`).
 
+use http::HeaderValue;
+use http::header::RETRY_AFTER;
 use serde::Serialize;
 
 use super::ApiServer;
@@ -83,7 +85,7 @@ impl ApiServer {
             return Ok(());
         }
         let mut answer = Answer::text(429, "Too many requests, please try again later.\n");
-        answer.headers.push(("Retry-After".to_owned(), "1".to_owned()));
+        answer.headers.push((RETRY_AFTER, HeaderValue::from(1)));
         Err(answer)
     }
 

@@ -5,6 +5,7 @@ use trace::fault::Ending;
 use trace::record::{ConnId, StreamId};
 
 use super::hooks::CallId;
+use crate::api::Header;
 use crate::model::HookCall;
 use crate::upstream::Order;
 
@@ -18,7 +19,7 @@ pub enum Output {
         /// HTTP status.
         status: u16,
         /// Headers without `Date` and framing, which the edge adds (`Content-Length` if `length` is known, else chunked).
-        headers: Vec<(String, String)>,
+        headers: Vec<Header>,
         /// Length of the body, if it is sent whole.
         length: Option<u64>,
     },

@@ -64,7 +64,7 @@ impl ApiServer {
             is_idle = false;
             open.source = Source::Decided;
             open.exchange.abort(Ending::Fin);
-            self.touched.insert(stream);
+            self.touched.push(stream);
         }
         if is_idle {
             self.outputs.push_back(Output::Close { conn });

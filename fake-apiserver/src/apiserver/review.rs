@@ -57,7 +57,8 @@ impl ApiServer {
         let user = self
             .access
             .as_ref()
-            .and_then(|access| access.user_of(token).cloned());
+            .and_then(|access| access.user_of(token))
+            .map(|user| User::clone(user));
         let user = user.or_else(|| self.access_settings.user_of(token));
         // Without audiences the token must be issued for the server.
         let meant = audiences.is_empty() || audiences.contains(&API_AUDIENCE);

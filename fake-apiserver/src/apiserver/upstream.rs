@@ -108,7 +108,7 @@ impl ApiServer {
             return;
         };
         forwarded.pulling = false;
-        self.touched.insert(stream);
+        self.touched.push(stream);
         match part {
             Inbound::Head { status, headers } => self.upstream_head(stream, status, &headers),
             Inbound::Data(bytes) => self.upstream_data(now, stream, bytes),

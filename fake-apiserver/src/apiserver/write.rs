@@ -1,5 +1,6 @@
 //! Writes of clients.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use trace::record::StreamId;
@@ -18,7 +19,7 @@ impl ApiServer {
         now: Duration,
         stream: StreamId,
         request: WriteRequest,
-        user: User,
+        user: Arc<User>,
     ) {
         let seed = self.draw();
         self.attempt_write(now, stream, Waiting::new(request, user, seed));

@@ -8,9 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, InvalidHeaderName,
-};
+use http::header::{CONTENT_LENGTH, DATE, HeaderMap, HeaderValue};
 use http_body::{Body, Frame};
 use hyper::ext::ReasonPhrase;
 use trace::fault::Ending;
@@ -70,14 +68,7 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
     // Plus Content-Length and Date.
     *response.headers_mut() = HeaderMap::with_capacity(headers.len() + 2);
     for (name, value) in headers {
-        // Whitespace around a value is no part of it (RFC 9110, 5.5). A client reads it without in every transport.
-        let value = HeaderValue::try_from(value.trim_matches([' ', '\t']));
-        match (header_name(&name), value) {
-            (Ok(name), Ok(value)) => {
-                response.headers_mut().append(name, value);
-            }
-            (Ok(_), Err(_)) | (Err(_), _) => tracing::error!(name, "no HTTP header; left out"),
-        }
+        response.headers_mut().append(name, value);
     }
     if let Some(length) = length {
         response
@@ -90,28 +81,6 @@ pub(crate) fn response<B>(head: Head, body: B) -> http::Response<B> {
         response.headers_mut().insert(DATE, now());
     }
     response
-}
-
-/// Parses the name of a header. Those of nearly every response need no parser.
-fn header_name(name: &str) -> Result<HeaderName, InvalidHeaderName> {
-    static KNOWN: [(&str, HeaderName); 6] = [
-        ("Content-Type", CONTENT_TYPE),
-        ("Cache-Control", CACHE_CONTROL),
-        ("Date", DATE),
-        ("Audit-Id", HeaderName::from_static("audit-id")),
-        (
-            "X-Kubernetes-Pf-Flowschema-Uid",
-            HeaderName::from_static("x-kubernetes-pf-flowschema-uid"),
-        ),
-        (
-            "X-Kubernetes-Pf-Prioritylevel-Uid",
-            HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid"),
-        ),
-    ];
-    match KNOWN.iter().find(|(known, _)| *known == name) {
-        Some((_, known)) => Ok(known.clone()),
-        None => HeaderName::try_from(name),
-    }
 }
 
 impl Body for AnswerBody {
@@ -169,19 +138,4 @@ pub(crate) fn end_connection(flow: &Flow, how: Ending, cx: &mut Context<'_>) {
 )]
 fn now() -> HeaderValue {
     HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now())).expect("a date is ASCII")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whitespace_around_a_header_value_is_no_part_of_it() {
-        let head = Head {
-            status: 429,
-            headers: vec![("Retry-After".to_owned(), " 3\t".to_owned())],
-            length: None,
-        };
-        assert_eq!(response(head, ()).headers()["retry-after"], "3");
-    }
 }

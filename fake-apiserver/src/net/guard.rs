@@ -17,6 +17,7 @@ use http_body_util::Full;
 
 use super::Head;
 use super::answer::response;
+use crate::api::TEXT;
 
 /// Content types that need no preflight.
 const SIMPLE_TYPES: [&str; 3] = [
@@ -67,7 +68,7 @@ impl Refusal {
     pub(crate) fn head<B>(&self, body: B) -> http::Response<B> {
         let head = Head {
             status: self.status,
-            headers: vec![("Content-Type".to_owned(), "text/plain; charset=utf-8".to_owned())],
+            headers: vec![(CONTENT_TYPE, TEXT)],
             length: Some(self.message.len() as u64),
         };
         response(head, body)

@@ -11,6 +11,7 @@ use trace::record::StreamId;
 use super::pieces::Pieces;
 use super::upstream::Forwarding;
 use super::wire::{Flow, Outlet};
+use crate::api::Header;
 use crate::server::Output;
 
 /// Outputs for one response that its connection has not taken yet.
@@ -64,7 +65,7 @@ impl Answer {
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<Header>,
     pub(crate) length: Option<u64>,
 }
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, SystemTime};
 
+use http::HeaderValue;
+use http::header::DATE;
 use trace::record::{ConnId, StreamId};
 
 use super::core::Core;
@@ -39,6 +41,7 @@ pub(super) struct State {
     pub(super) held: usize,
     /// Idle connections to write to without waking their tasks.
     pub(super) deliveries: Deliveries,
+    pub(super) dates: Dates,
     /// Time at which [`Edge::keep_time`] wakes next.
     pub(super) armed: Option<Duration>,
 }
@@ -62,13 +65,15 @@ impl State {
             return;
         };
         let (answers, deliveries, held) = (&mut self.answers, &mut self.deliveries, &mut self.held);
-        let flows = &self.flows;
+        let (flows, dates) = (&self.flows, &mut self.dates);
         let during = Occasion::of(&input);
         let handled = catch_unwind(AssertUnwindSafe(|| {
             core.handle(now, input);
             while let Some(mut output) = core.poll_output() {
                 match &mut output {
-                    Output::Head { headers, .. } => headers.extend(core.wall_clock(now).map(dated)),
+                    Output::Head { headers, .. } => {
+                        headers.extend(core.wall_clock(now).map(|now| (DATE, dates.of(now))));
+                    }
                     Output::Close { conn } => {
                         flows.get(conn).into_iter().for_each(|flow| flow.close());
                     }
@@ -175,10 +180,26 @@ impl Occasion {
     }
 }
 
-/// Returns the header `Date` for a time since 1970.
-fn dated(wall_clock: Duration) -> (String, String) {
-    // The format ends with the year 9999.
-    let latest = Duration::from_secs(253_402_300_799);
-    let date = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + wall_clock.min(latest));
-    ("Date".to_owned(), date)
+/// Formats the header `Date`, which has no fraction of a second: once a second.
+#[derive(Debug, Default)]
+pub(super) struct Dates {
+    last: Option<(u64, HeaderValue)>,
+}
+
+impl Dates {
+    /// Returns the value for a time since 1970.
+    fn of(&mut self, wall_clock: Duration) -> HeaderValue {
+        // The format ends with the year 9999.
+        let seconds = wall_clock.as_secs().min(253_402_300_799);
+        let known = self.last.take().filter(|(of, _)| *of == seconds);
+        let (_, date) = self
+            .last
+            .insert(known.unwrap_or_else(|| (seconds, formatted(seconds))));
+        date.clone()
+    }
+}
+
+fn formatted(seconds: u64) -> HeaderValue {
+    let date = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+    HeaderValue::try_from(date).expect("a date is ASCII")
 }

@@ -12,10 +12,10 @@ use subtle::ConstantTimeEq as _;
 use trace::record::Verb;
 
 use super::{Identity, Lends, Outbound, Settings};
-use crate::api::HttpRequest;
 use crate::api::access::{ADMINS, AUTHENTICATED, User};
 use crate::api::options::truthy;
 use crate::api::websocket::BEARER;
+use crate::api::{Header, HttpRequest};
 
 /// Headers of one connection, beside those that `Connection` names.
 const HOP_BY_HOP: [HeaderName; 10] = [
@@ -206,7 +206,7 @@ pub(crate) fn outbound(
 
 /// Returns the end-to-end headers of a response, as names and values; `upgraded`: with those of the upgrade. `Date` is kept,
 /// and the length is of the framing.
-pub(crate) fn end_to_end(headers: &HeaderMap, upgraded: bool) -> Vec<(String, String)> {
+pub(crate) fn end_to_end(headers: &HeaderMap, upgraded: bool) -> Vec<Header> {
     let named: Vec<HeaderName> = named_by_connection(headers).collect();
     let is_kept = |name: &HeaderName| {
         let of_upgrade = upgraded && (*name == CONNECTION || *name == UPGRADE);
@@ -214,13 +214,7 @@ pub(crate) fn end_to_end(headers: &HeaderMap, upgraded: bool) -> Vec<(String, St
         of_upgrade || !hop_by_hop
     };
     let kept = headers.iter().filter(|(name, _)| is_kept(name));
-    kept.map(|(name, value)| {
-        (
-            name.as_str().to_owned(),
-            String::from_utf8_lossy(value.as_bytes()).into_owned(),
-        )
-    })
-    .collect()
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Returns `Accept` without the media types other than JSON.

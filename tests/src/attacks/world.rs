@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fake_apiserver::api::{Access, HttpRequest};
+use fake_apiserver::api::{Access, Header, HttpRequest};
 use fake_apiserver::record::{ConnId, StreamId};
 use fake_apiserver::scenario::ServerSettings;
 use fake_apiserver::server::{Input, Output, Server};
@@ -21,7 +21,7 @@ pub struct Answer {
     /// HTTP status; 0: no head was received.
     pub status: u16,
     /// Headers.
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<Header>,
     /// Body.
     pub body: Vec<u8>,
 }

@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use conformance::drive::sim::Dialer;
+use fake_apiserver::api::Header;
 use fake_apiserver::fault::{Ending, Http2Error};
 use fake_apiserver::net::tls::Protocols;
 use fake_apiserver::net::{
     Broken, ConnectionSettings, Edge, ListenerLimits, Protocol, SendError, ServeOptions, TlsOptions,
 };
-use http::{Request, StatusCode};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
@@ -321,18 +323,15 @@ fn a_closing_goaway_has_an_error_code() {
 }
 
 #[rstest]
-#[case::unknown(401, &[])]
-#[case::connection_close(200, &[("connection", "close")])]
+#[case::unknown(401, Vec::new())]
+#[case::connection_close(200, vec![(CONNECTION, HeaderValue::from_static("close"))])]
 fn goaway_follows_the_response_if_the_connection_must_close(
     #[case] status: u16,
-    #[case] headers: &[(&str, &str)],
+    #[case] headers: Vec<Header>,
 ) {
     let core = Scripted {
         pieces: vec![Out::HeadOf(status), Data(b"no\n"), End(WHOLE)],
-        headers: headers
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
+        headers,
         ..Scripted::default()
     };
     runtime(true).block_on(async {

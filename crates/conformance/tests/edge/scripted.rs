@@ -5,17 +5,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use fake_apiserver::api::Header;
 use fake_apiserver::fault::Ending;
 use fake_apiserver::net::Core;
 use fake_apiserver::record::{ConnId, Record, RunEnd, StreamId};
 use fake_apiserver::server::{Input, Output};
+use http::{HeaderName, HeaderValue};
 
 /// Server that sends the same response to every request and records its inputs.
 #[derive(Default)]
 pub(crate) struct Scripted {
     pub(crate) pieces: Vec<Out>,
     /// Headers of every response.
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<Header>,
     pub(crate) refuses: bool,
     pub(crate) refused_until: Duration,
     pub(crate) outputs: VecDeque<Output>,
@@ -107,7 +109,7 @@ impl Core for Scripted {
 }
 
 impl Out {
-    fn output(self, stream: StreamId, conn: ConnId, headers: &[(String, String)]) -> Output {
+    fn output(self, stream: StreamId, conn: ConnId, headers: &[Header]) -> Output {
         match self {
             Self::Head(_) | Self::HeadOf(_) => {
                 let (status, length) = match self {
@@ -118,7 +120,7 @@ impl Out {
                     }
                 };
                 let mut headers = headers.to_vec();
-                headers.push(("X-Probe".into(), "1".into()));
+                headers.push((HeaderName::from_static("x-probe"), HeaderValue::from_static("1")));
                 Output::Head {
                     stream,
                     status,

@@ -2,8 +2,8 @@
 //!
 //! Source: "User impersonation"; apiserver `endpoints/filters/impersonation`; KEP-5284 for the verbs since 1.36.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use apimachinery::path::decoded_path;
 use apimachinery::status::Status;
@@ -24,12 +24,12 @@ const AUTHENTICATION: &str = "authentication.k8s.io";
 /// # Errors
 ///
 /// 400 for groups, uid or extras without a user name, 403 for a user who is not authorized.
-pub(crate) fn impersonated<'a>(
-    user: Cow<'a, User>,
+pub(crate) fn impersonated(
+    user: Arc<User>,
     request: &HttpRequest,
     authorizer: impl FnOnce() -> Authorizer,
     version: Version,
-) -> Result<Cow<'a, User>, Status> {
+) -> Result<Arc<User>, Status> {
     let wanted = wanted(request);
     if wanted == User::default() {
         return Ok(user);
@@ -44,7 +44,7 @@ pub(crate) fn impersonated<'a>(
     let authorizer = authorizer();
     let mut refused = rights(&wanted, account).into_iter();
     let Some(refusal) = refused.find_map(|right| authorizer.require(&user, &right).err()) else {
-        return Ok(Cow::Owned(completed(wanted)));
+        return Ok(completed(wanted).into());
     };
     if version < Version::V1_36 {
         return Err(refusal);

@@ -6,11 +6,13 @@ use apimachinery::Version;
 use apimachinery::kind::{ApiResource, KindRef, Part};
 use apimachinery::status::Status;
 use builtin_kinds::catalog::{Catalog, Group};
+use http::HeaderValue;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha512};
 
 use super::{compact, routed};
-use crate::api::{Answer, HttpRequest};
+use crate::api::{Answer, HttpRequest, VARY_ACCEPT};
 
 /// Encodings of the separate documents.
 const TYPES: [&str; 3] = [
@@ -20,7 +22,7 @@ const TYPES: [&str; 3] = [
 ];
 
 /// Suffix of the type of the aggregated document.
-const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED: &[u8] = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Discovery document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,8 +247,8 @@ fn aggregated(of: &Discovery, request: &HttpRequest, catalog: &Catalog, version:
         "items": Value::Array(groups),
     });
     let mut answer = compact(&list);
-    let tag = format!("\"{}\"", hash(&answer.body));
-    let same = request.header(http::header::IF_NONE_MATCH) == Some(tag.as_str());
+    let tag = quoted(&hash(&answer.body));
+    let same = request.headers.get(IF_NONE_MATCH) == Some(&tag);
     if same {
         answer = Answer {
             status: 304,
@@ -257,14 +259,15 @@ fn aggregated(of: &Discovery, request: &HttpRequest, catalog: &Catalog, version:
         answer = answer.in_the_style_of(request);
     }
     for (name, value) in &mut answer.headers {
-        if name == "Content-Type" {
-            value.push_str(AGGREGATED);
+        if *name == CONTENT_TYPE {
+            let whole = [value.as_bytes(), AGGREGATED].concat();
+            *value = HeaderValue::try_from(whole).expect("both are values");
         }
     }
     answer.headers.extend([
-        ("Cache-Control".to_owned(), "public".to_owned()),
-        ("ETag".to_owned(), tag),
-        ("Vary".to_owned(), "Accept".to_owned()),
+        (CACHE_CONTROL, HeaderValue::from_static("public")),
+        (ETAG, tag),
+        VARY_ACCEPT,
     ]);
     answer
 }
@@ -331,6 +334,11 @@ fn response_kind(of: &ApiResource, kind: &str, group_version: Option<(&str, &str
         None => ("", ""),
     };
     json!({ "group": group, "version": version, "kind": kind })
+}
+
+/// Returns an ETag.
+pub(super) fn quoted(tag: &str) -> HeaderValue {
+    HeaderValue::try_from(format!("\"{tag}\"")).expect("a hash is ASCII")
 }
 
 /// Returns the SHA-512 in upper-case hex, as in the ETags of kube-apiserver.

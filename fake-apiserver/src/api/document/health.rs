@@ -3,6 +3,7 @@
 //! Source: apiserver `server/healthz/healthz.go`; names and order were recorded.
 
 use apimachinery::Version;
+use http::header::X_CONTENT_TYPE_OPTIONS;
 
 use super::Endpoint;
 use crate::api::Answer;
@@ -120,9 +121,7 @@ pub(super) fn one(endpoint: Endpoint, check: &str, version: Version) -> Answer {
         return Answer::text(404, "404 page not found\n");
     }
     let mut answer = Answer::text(200, "ok");
-    answer
-        .headers
-        .retain(|(name, _)| name != "X-Content-Type-Options");
+    answer.headers.retain(|(name, _)| *name != X_CONTENT_TYPE_OPTIONS);
     answer
 }
 

@@ -10,10 +10,15 @@ use apimachinery::encode::encode_json;
 use apimachinery::kind::KindRef;
 use builtin_kinds::catalog::Catalog;
 use builtin_kinds::published;
+use http::HeaderValue;
+use http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, EXPIRES, IF_NONE_MATCH, LAST_MODIFIED,
+    LOCATION,
+};
 use serde_json::json;
 
-use super::discovery::hash;
-use crate::api::{Answer, HttpRequest};
+use super::discovery::{hash, quoted};
+use crate::api::{Answer, Header, HttpRequest, JSON, TEXT, VARY_ACCEPT};
 
 mod custom;
 mod version_2;
@@ -21,8 +26,8 @@ mod version_2;
 use custom::Draft;
 
 /// Constant modification time for caches.
-const LAST_MODIFIED: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
-const EXPIRES: &str = "Fri, 01 Jan 2027 00:00:00 UTC";
+const FIRST_MODIFIED: HeaderValue = HeaderValue::from_static("Thu, 01 Jan 2026 00:00:00 GMT");
+const FAR_FUTURE: HeaderValue = HeaderValue::from_static("Fri, 01 Jan 2027 00:00:00 UTC");
 
 /// `/openapi/v3`.
 pub(super) fn index(catalog: &Catalog, version: Version) -> Answer {
@@ -35,7 +40,7 @@ pub(super) fn index(catalog: &Catalog, version: Version) -> Answer {
         })
         .collect();
     let body = encode_json(&json!({ "paths": paths }));
-    whole("text/plain; charset=utf-8", body, Vec::new())
+    whole(TEXT, body, Vec::new())
 }
 
 /// Returns a document below it.
@@ -44,36 +49,32 @@ pub(super) fn document(name: &str, request: &HttpRequest, catalog: &Catalog, ver
     let Some(paths) = contents.get(name) else {
         return bare(404, Vec::new());
     };
-    let vary = ("Vary".to_owned(), "Accept".to_owned());
     if !takes_json(request) {
-        return bare(406, vec![vary]);
+        return bare(406, vec![VARY_ACCEPT]);
     }
     let tag = tag(name, paths, catalog, version);
-    let mut headers = vec![("Etag".to_owned(), format!("\"{tag}\"")), vary];
+    let etag = quoted(&tag);
+    let is_known = request.headers.get(IF_NONE_MATCH) == Some(&etag);
+    let mut headers = vec![(ETAG, etag), VARY_ACCEPT];
     let query = request.query.pairs();
     let asked = query.iter().find(|(name, _)| name == "hash");
     match asked.map_or("", |(_, hash)| hash.as_str()) {
         "" => {}
         hash if hash == tag => headers.extend([
-            ("Cache-Control".to_owned(), "public, immutable".to_owned()),
-            ("Expires".to_owned(), EXPIRES.to_owned()),
+            (CACHE_CONTROL, HeaderValue::from_static("public, immutable")),
+            (EXPIRES, FAR_FUTURE),
         ]),
         _ => {
-            headers.extend([
-                ("Content-Type".to_owned(), "application/json".to_owned()),
-                ("Location".to_owned(), format!("/openapi/v3/{name}?hash={tag}")),
-            ]);
+            headers.push((CONTENT_TYPE, JSON));
+            let location = HeaderValue::try_from(format!("/openapi/v3/{name}?hash={tag}"));
+            headers.extend(location.ok().map(|location| (LOCATION, location)));
             return bare(301, headers);
         }
     }
-    if request.header(http::header::IF_NONE_MATCH) == Some(headers[0].1.as_str()) {
+    if is_known {
         return bare(304, headers);
     }
-    whole(
-        "application/json",
-        text(name, paths, catalog, version).into_bytes(),
-        headers,
-    )
+    whole(JSON, text(name, paths, catalog, version).into_bytes(), headers)
 }
 
 /// `/openapi/v2`.
@@ -260,12 +261,12 @@ fn takes_json(request: &HttpRequest) -> bool {
 }
 
 /// Returns a document with its length, as Go's `http.ServeContent` does.
-fn whole(content_type: &str, body: Vec<u8>, mut headers: Vec<(String, String)>) -> Answer {
+fn whole(content_type: HeaderValue, body: Vec<u8>, mut headers: Vec<Header>) -> Answer {
     headers.extend([
-        ("Accept-Ranges".to_owned(), "bytes".to_owned()),
-        ("Content-Length".to_owned(), body.len().to_string()),
-        ("Content-Type".to_owned(), content_type.to_owned()),
-        ("Last-Modified".to_owned(), LAST_MODIFIED.to_owned()),
+        (ACCEPT_RANGES, HeaderValue::from_static("bytes")),
+        (CONTENT_LENGTH, body.len().into()),
+        (CONTENT_TYPE, content_type),
+        (LAST_MODIFIED, FIRST_MODIFIED),
     ]);
     Answer {
         status: 200,
@@ -274,7 +275,7 @@ fn whole(content_type: &str, body: Vec<u8>, mut headers: Vec<(String, String)>) 
     }
 }
 
-fn bare(status: u16, headers: Vec<(String, String)>) -> Answer {
+fn bare(status: u16, headers: Vec<Header>) -> Answer {
     Answer {
         status,
         headers,

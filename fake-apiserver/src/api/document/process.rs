@@ -3,6 +3,8 @@
 
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
+use http::HeaderValue;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::json;
 
 use super::Endpoint;
@@ -79,20 +81,20 @@ pub(super) fn issuer_keys(issuer: &Issuer) -> Answer {
     )
 }
 
-fn plain(content_type: &str, text: String) -> Answer {
+fn plain(content_type: &'static str, text: String) -> Answer {
     Answer {
         status: 200,
-        headers: vec![("Content-Type".to_owned(), content_type.to_owned())],
+        headers: vec![(CONTENT_TYPE, HeaderValue::from_static(content_type))],
         body: text.into(),
     }
 }
 
-fn public(content_type: &str, document: &serde_json::Value) -> Answer {
+fn public(content_type: &'static str, document: &serde_json::Value) -> Answer {
     Answer {
         status: 200,
         headers: vec![
-            ("Cache-Control".to_owned(), "public, max-age=3600".to_owned()),
-            ("Content-Type".to_owned(), content_type.to_owned()),
+            (CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),
+            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
         ],
         body: encode_json(document).into(),
     }

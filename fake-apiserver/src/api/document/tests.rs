@@ -48,8 +48,8 @@ fn json_of(answer: &Answer) -> Value {
 fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
     let mut headers = answer.headers.iter();
     headers
-        .find(|(known, _)| known.eq_ignore_ascii_case(name))
-        .map(|(_, value)| value.as_str())
+        .find(|(known, _)| *known == name)
+        .and_then(|(_, value)| value.to_str().ok())
 }
 
 #[rstest]

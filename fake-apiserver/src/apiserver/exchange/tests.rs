@@ -9,6 +9,7 @@ use std::io::Read as _;
 
 use apimachinery::ObjectRef;
 use flate2::bufread::GzDecoder;
+use http::header::CONTENT_ENCODING;
 use rstest::rstest;
 use trace::fault::Cut;
 use trace::record::FrameType;
@@ -323,11 +324,11 @@ fn bookmarks_obey_separate_rules(
 
 #[rstest]
 #[case::scripted(Exchange::compress, Vec::new(), &["a", "b", "c", "d"])]
-#[case::compressed_already(Exchange::compress, vec![("content-encoding".to_owned(), "gzip".to_owned())], &[])]
+#[case::compressed_already(Exchange::compress, crate::api::gzip_headers().to_vec(), &[])]
 #[case::by_flushes(Exchange::compress_flushes, Vec::new(), &["ab", "cd"])]
 fn a_compressed_watch_is_a_sequence_of_gzip_members(
     #[case] compress: fn(&mut Exchange),
-    #[case] headers: Vec<(String, String)>,
+    #[case] headers: Vec<Header>,
     #[case] members: &[&str],
 ) {
     let mut exchange = Exchange::new(STREAM);
@@ -356,9 +357,7 @@ fn a_compressed_watch_is_a_sequence_of_gzip_members(
     for output in outputs {
         match output {
             Output::Head { headers, .. } => {
-                let encodings = headers
-                    .iter()
-                    .filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"));
+                let encodings = headers.iter().filter(|(name, _)| *name == CONTENT_ENCODING);
                 assert_eq!(encodings.count(), 1);
             }
             Output::Data { bytes, .. } => body.extend(bytes),

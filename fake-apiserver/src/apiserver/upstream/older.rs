@@ -6,11 +6,11 @@ use std::time::Duration;
 use apimachinery::path::query_pairs;
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{ACCEPT, AUTHORIZATION};
+use http::header::{ACCEPT, AUTHORIZATION, DATE};
 use sha2::{Digest as _, Sha256};
 use trace::record::{StreamId, What};
 
-use crate::api::HttpRequest;
+use crate::api::{Header, HttpRequest};
 use crate::apiserver::exchange::{Exchange, Head};
 use crate::upstream::document::ListSummary;
 
@@ -23,15 +23,15 @@ const ANSWERS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A response as it was sent, to be sent again when it is stale.
 #[derive(Debug)]
 pub(super) struct Copied {
-    headers: Vec<(String, String)>,
+    headers: Vec<Header>,
     parts: Vec<Bytes>,
     bytes: usize,
 }
 
 impl Copied {
     /// Returns the beginning of one: its head, without the date.
-    pub(super) fn new(headers: &[(String, String)]) -> Self {
-        let headers = headers.iter().filter(|(name, _)| name != "date");
+    pub(super) fn new(headers: &[Header]) -> Self {
+        let headers = headers.iter().filter(|(name, _)| *name != DATE);
         Self {
             headers: headers.cloned().collect(),
             parts: Vec::new(),

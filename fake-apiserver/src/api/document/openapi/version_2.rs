@@ -7,19 +7,20 @@ mod protobuf;
 use apimachinery::Version;
 use apimachinery::encode::encode_json;
 use builtin_kinds::catalog::Catalog;
+use http::HeaderValue;
+use http::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Map, Value, json};
 
 use super::custom::{self, Draft};
-use super::{bare, contents, customs, hash, schemas_of, tag, takes_json, whole};
-use crate::api::{Answer, HttpRequest};
+use super::{bare, contents, customs, hash, quoted, schemas_of, tag, takes_json, whole};
+use crate::api::{Answer, HttpRequest, JSON, VARY_ACCEPT};
 
 /// Returns `/openapi/v2`: in protobuf if the client accepts it, else in JSON.
 pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version) -> Answer {
-    let vary = ("Vary".to_owned(), "Accept".to_owned());
     let accept = request.header(http::header::ACCEPT).unwrap_or_default();
     let in_protobuf = accept.contains(protobuf::ASKED_FOR);
     if !in_protobuf && !takes_json(request) {
-        return bare(406, vec![vary]);
+        return bare(406, vec![VARY_ACCEPT]);
     }
     let documents = contents(catalog, version);
     let tags = documents
@@ -27,9 +28,9 @@ pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version)
         .map(|(name, paths)| tag(name, paths, catalog, version));
     let form = in_protobuf.then(|| "protobuf".to_owned());
     let tags: Vec<String> = tags.chain(form).collect();
-    let tag = format!("\"{}\"", hash(tags.concat().as_bytes()));
-    let known = request.header(http::header::IF_NONE_MATCH) == Some(tag.as_str());
-    let headers = vec![("Etag".to_owned(), tag), vary];
+    let tag = quoted(&hash(tags.concat().as_bytes()));
+    let known = request.headers.get(IF_NONE_MATCH) == Some(&tag);
+    let headers = vec![(ETAG, tag), VARY_ACCEPT];
     if known {
         return bare(304, headers);
     }
@@ -62,9 +63,13 @@ pub(super) fn answer(request: &HttpRequest, catalog: &Catalog, version: Version)
         "security": [{ "BearerToken": [] }],
     });
     if in_protobuf {
-        return whole(protobuf::CONTENT_TYPE, protobuf::encode(&document), headers);
+        return whole(
+            HeaderValue::from_static(protobuf::CONTENT_TYPE),
+            protobuf::encode(&document),
+            headers,
+        );
     }
-    whole("application/json", encode_json(&document), headers)
+    whole(JSON, encode_json(&document), headers)
 }
 
 fn path_item(item: Value) -> Value {
