@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use ::trace::record::{Record, What};
+use ::trace::record::{Frame, FrameType, Record, What};
 use scenario::{Named, Scenario};
 
 use super::asked::Suspicion;
@@ -172,12 +172,14 @@ impl Window {
         if !self.is_full(share) {
             return;
         }
-        let began = {
+        // A watch of many events has no snapshot to look for.
+        let began = self.records.iter().any(completes_snapshot).then(|| {
             let trace = Trace::new(&self.records).began_at(&self.began);
             let sets = trace.snapshots.iter().rev();
             let mut whole = sets.filter(|set| !set.scripted && !set.opaque);
             whole.next().map(|set| set.began.seq)
-        };
+        });
+        let began = began.flatten();
         if let Some(began) = began {
             let before = self.records.len();
             self.records.retain(|record| record.seq >= began);
@@ -292,6 +294,18 @@ impl fmt::Display for Subject {
         }
         Ok(())
     }
+}
+
+/// Returns whether a snapshot whose items are known may end with this record.
+fn completes_snapshot(record: &Record) -> bool {
+    let is_marker = |frame: &Frame| {
+        let FrameType::Bookmark { initial_events_end } = &frame.kind else {
+            return false;
+        };
+        initial_events_end.is_some()
+    };
+    matches!(&record.what, What::Page { .. })
+        || matches!(&record.what, What::Frame { frame, .. } if is_marker(frame))
 }
 
 /// Returns the version or token that a request sends back to the server, if any.
