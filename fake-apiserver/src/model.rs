@@ -508,12 +508,13 @@ impl Model {
     ) -> Written {
         let current = self.objects(kind).get(key.as_str()).cloned();
         let uid = write::uid(self.writes, &key);
-        let prepared = kind.defines.then(|| {
-            let old = current.as_ref().map(|current| current.json());
-            crd::prepared(manifest.clone(), old.as_ref())
-        });
-        let manifest = prepared.unwrap_or_else(|| manifest.clone());
-        let outcome = write::replace(kind, &key, current.as_ref(), manifest, self.epoch + now, uid);
+        let old = current.as_ref().map(|current| current.json());
+        let manifest = match kind.defines {
+            true => crd::prepared(manifest.clone(), old.as_ref()),
+            false => manifest.clone(),
+        };
+        let live = current.as_ref().zip(old.as_ref());
+        let outcome = write::replace(kind, &key, live, manifest, self.epoch + now, uid);
         self.carry_out(now, kind, key, current, outcome)
     }
 

@@ -84,7 +84,10 @@ const fn is_escaped(byte: u8) -> bool {
 
 fn write_text(text: &str, out: &mut Vec<u8>) {
     let any = match text.len() {
-        ..LONG_TEXT => text.bytes().any(|byte| ESCAPED[usize::from(byte)]),
+        // Without an early exit the loop is unrolled.
+        ..LONG_TEXT => text
+            .bytes()
+            .fold(false, |any, byte| any | ESCAPED[usize::from(byte)]),
         LONG_TEXT.. => any_byte(text, is_escaped),
     };
     if any {

@@ -68,7 +68,8 @@ pub struct Stored {
     labels: Texts,
     /// Values of the field selectors of the kind, in the order of the kind.
     selectable: Texts,
-    full: Bytes,
+    /// The encoded object, and the newline of a body that has only it.
+    body: Bytes,
     metadata: OnceLock<Bytes>,
 }
 
@@ -76,8 +77,8 @@ impl Stored {
     /// Returns the version that a write of `json` at `revision` stores. `json` has a `metadata.uid`, and a
     /// `metadata.resourceVersion` whose value is set here.
     pub fn new(kind: &KindRef, key: String, revision: u64, mut json: Value) -> Self {
-        if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.insert("resourceVersion".to_owned(), Value::String(revision.to_string()));
+        if let Some(Value::Object(metadata)) = field_mut(&mut json, "metadata") {
+            set_text(metadata, "resourceVersion", &revision.to_string());
         }
         Self::as_is(kind, key, revision, json)
     }
@@ -89,6 +90,8 @@ impl Stored {
         let metadata = |name| field(metadata, name);
         let labels = metadata("labels").as_object();
         let selectable = selectable(kind, &json);
+        let mut body = encode_value(&json);
+        body.push(b'\n');
         Self {
             kind: kind.clone(),
             key,
@@ -97,7 +100,7 @@ impl Stored {
             terminating: !metadata("deletionTimestamp").is_null(),
             labels: labels.into_iter().flat_map(pairs).collect(),
             selectable,
-            full: Bytes::copy_from_slice(&encode_value(&json)),
+            body: Bytes::copy_from_slice(&body),
             metadata: OnceLock::new(),
         }
     }
@@ -110,7 +113,7 @@ impl Stored {
         uid: String,
         revision: u64,
         labels: &Map<String, Value>,
-        full: Vec<u8>,
+        mut full: Vec<u8>,
     ) -> Self {
         let selectable = if kind.selectable.is_empty() {
             Texts::default()
@@ -118,6 +121,8 @@ impl Stored {
             let json = serde_json::from_slice(&full).expect("who recorded it has read it");
             selectable(kind, &json)
         };
+        full.reserve_exact(1);
+        full.push(b'\n');
         Self {
             kind: kind.clone(),
             key,
@@ -126,7 +131,7 @@ impl Stored {
             terminating: false,
             labels: pairs(labels).collect(),
             selectable,
-            full: full.into(),
+            body: full.into(),
             metadata: OnceLock::new(),
         }
     }
@@ -180,7 +185,7 @@ impl Stored {
 
     /// Decodes the object, in the order of the wire. Trees are not kept, so every call decodes again.
     pub fn json(&self) -> Value {
-        decode(&self.full)
+        decode(&self.body)
     }
 
     /// Returns whether it is marked for deletion (`metadata.deletionTimestamp`).
@@ -190,24 +195,29 @@ impl Stored {
 
     /// Returns the length of the encoded object in bytes.
     pub fn length(&self) -> usize {
-        self.full.len()
+        self.body.len() - 1
     }
 
     /// Returns the approximate memory it takes, in bytes.
     pub fn weight(&self) -> usize {
-        self.full.len() + 512
+        self.body.len() + 512
     }
 
     /// Returns the encoded object. Cheap: the bytes are shared.
     pub fn bytes(&self) -> Bytes {
-        self.full.clone()
+        self.body.slice(..self.length())
+    }
+
+    /// Returns the encoded object with its newline, as in a response. Cheap: the bytes are shared.
+    pub fn body(&self) -> Bytes {
+        self.body.clone()
     }
 
     /// Returns the object with its type, as in a GET or a watch event, without newline. For a table: the `object` of its row.
     pub fn encoded(&self, form: Representation) -> Bytes {
         match carried(form) {
             Carried::Nothing => Bytes::from_static(b"null"),
-            Carried::Full => self.full.clone(),
+            Carried::Full => self.bytes(),
             Carried::Metadata(version @ MetaVersion::V1) => self
                 .metadata
                 .get_or_init(|| encode_json(&self.metadata_only(version)).into())
@@ -276,7 +286,9 @@ pub fn decode(bytes: &[u8]) -> Value {
 ///
 /// It is not JSON.
 pub fn read_back(bytes: &[u8]) -> serde_json::Result<Value> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    // Strings of a text that is UTF-8 as a whole need no check.
+    let text = std::str::from_utf8(bytes).map_err(serde::de::Error::custom)?;
+    let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
     Value::deserialize(&mut reader)
 }
@@ -328,6 +340,49 @@ pub fn field<'v>(object: &'v Value, name: &str) -> &'v Value {
     found.unwrap_or(NULL)
 }
 
+/// Returns a field of an object to change it; `None`: there is none. As [`field`].
+pub fn field_mut<'v>(object: &'v mut Value, name: &str) -> Option<&'v mut Value> {
+    field_of(object.as_object_mut()?, name)
+}
+
+/// Returns whether two values are equal. Fields in the same order, the common case, are compared without hashes of their names.
+pub fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) if one.len() == other.len() => {
+            match one.keys().eq(other.keys()) {
+                true => one
+                    .values()
+                    .zip(other.values())
+                    .all(|(one, other)| is_same(one, other)),
+                false => one
+                    .iter()
+                    .all(|(name, value)| other.get(name).is_some_and(|other| is_same(value, other))),
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (one, other) => one == other,
+    }
+}
+
+/// Removes a field of an object; the others keep their order.
+pub fn remove_field(object: &mut Value, name: &str) -> Option<Value> {
+    // Mostly there is none, and a search costs less than the hash of the name.
+    field_mut(object, name)?;
+    object.as_object_mut()?.shift_remove(name)
+}
+
+/// Returns a field to change it; `None`: there is none. As [`field`].
+fn field_of<'v>(fields: &'v mut Map<String, Value>, name: &str) -> Option<&'v mut Value> {
+    match fields.len() {
+        ..=FEW => fields
+            .iter_mut()
+            .find_map(|(known, value)| (known == name).then_some(value)),
+        _ => fields.get_mut(name),
+    }
+}
+
 /// Returns a text of the metadata of an object; empty if it has none.
 pub fn metadata_text<'v>(object: &'v Value, name: &str) -> &'v str {
     field(field(object, "metadata"), name)
@@ -361,7 +416,7 @@ pub fn canonical(kind: &ApiResource, json: Value) -> Value {
     let Value::Object(mut object) = json else {
         return json;
     };
-    drop_empty(object.get_mut("metadata"));
+    drop_empty(field_of(&mut object, "metadata"));
     set_text(&mut object, "kind", &kind.kind);
     set_text(&mut object, "apiVersion", &kind.api_version());
     if kind.custom {
@@ -370,7 +425,7 @@ pub fn canonical(kind: &ApiResource, json: Value) -> Value {
         return json;
     }
     object.retain(|key, value| !(is_map(key) && is_empty(value)));
-    if let Some(metadata) = object.get_mut("metadata") {
+    if let Some(metadata) = field_of(&mut object, "metadata") {
         *metadata = struct_order(metadata.take(), |key| position_in(&OBJECT_META, key));
     }
     let mut json = struct_order(Value::Object(object), |key| match key {
@@ -391,7 +446,7 @@ pub fn ordered_metadata(mut fields: Vec<(String, Value)>) -> Value {
 
 /// Sets a field to a string.
 fn set_text(object: &mut Map<String, Value>, field: &str, text: &str) {
-    match object.get_mut(field) {
+    match field_of(object, field) {
         Some(Value::String(stored)) if stored == text => {}
         Some(other) => *other = text.into(),
         None => drop(object.insert(field.to_owned(), text.into())),
@@ -400,7 +455,7 @@ fn set_text(object: &mut Map<String, Value>, field: &str, text: &str) {
 
 /// Removes empty fields from the metadata.
 pub fn without_empty_metadata(object: &mut Value) {
-    drop_empty(object.get_mut("metadata"));
+    drop_empty(field_mut(object, "metadata"));
 }
 
 fn drop_empty(fields: Option<&mut Value>) {

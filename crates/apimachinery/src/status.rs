@@ -374,15 +374,17 @@ impl Status {
         )
     }
 
-    /// Returns the body of a successful deletion: a Status with `status: Success`, without newline.
-    pub fn deleted(kind: &ApiResource, name: &str, uid: &str) -> Vec<u8> {
-        encode_json(&serde_json::json!({
+    /// Returns the body of a successful deletion: a Status with `status: Success`, with its newline.
+    pub fn deleted(kind: &ApiResource, name: &str, uid: &str) -> Bytes {
+        let mut body = encode_json(&serde_json::json!({
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
             "status": "Success",
             "details": Details { uid: uid.to_owned(), ..details_of(name, &kind.group, &kind.plural) },
-        }))
+        }));
+        body.push(b'\n');
+        body.into()
     }
 
     /// 404: no such object. A resource that is not stored is named by its singular.

@@ -21,9 +21,8 @@ pub fn timestamp_at(seconds: i64) -> String {
         return format!("{time:.0}Z");
     };
     // Every write has two of them, and formatting costs six times as much.
-    let mut text = String::with_capacity("1970-01-01T00:00:00Z".len());
-    push_two(&mut text, year / 100);
-    push_two(&mut text, year % 100);
+    let mut text = *b"1970-01-01T00:00:00Z";
+    text[..4].copy_from_slice(&[year / 1000, year / 100 % 10, year / 10 % 10, year % 10].map(digit));
     let rest = [
         time.month(),
         time.day(),
@@ -31,19 +30,16 @@ pub fn timestamp_at(seconds: i64) -> String {
         time.minute(),
         time.second(),
     ];
-    for (before, number) in ['-', '-', 'T', ':', ':'].into_iter().zip(rest) {
-        text.push(before);
-        push_two(&mut text, u32::from(number.unsigned_abs()));
+    for (place, number) in text[5..].chunks_mut(3).zip(rest) {
+        let number = u32::from(number.unsigned_abs());
+        place[..2].copy_from_slice(&[number / 10, number % 10].map(digit));
     }
-    text.push('Z');
-    text
+    String::from_utf8(text.to_vec()).expect("digits are ASCII")
 }
 
-/// Appends a number below 100 as two digits.
-fn push_two(text: &mut String, number: u32) {
-    for digit in [number / 10, number % 10] {
-        text.push(char::from_digit(digit, 10).unwrap_or('0'));
-    }
+/// Returns a number below 10 as ASCII.
+fn digit(number: u32) -> u8 {
+    b"0123456789"[number as usize % 10]
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 
 use apimachinery::Version;
 use apimachinery::kind::{ApiResource, KindRef};
-use apimachinery::object::metadata_text;
+use apimachinery::object::{field, field_mut, is_same, metadata_text, remove_field};
 use apimachinery::status::{Cause, Status};
 use serde_json::{Map, Value};
 
@@ -498,22 +498,19 @@ fn is_reset(entries: &Value) -> bool {
 
 /// Removes the managed fields from an object and returns them.
 pub fn take(object: &mut Value) -> Option<Value> {
-    let metadata = object.get_mut("metadata")?.as_object_mut()?;
-    metadata.shift_remove(owners::FIELD)
+    remove_field(field_mut(object, "metadata")?, owners::FIELD)
 }
 
 /// Removes the managed fields from an object.
 pub fn without(object: &mut Value) {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.shift_remove(owners::FIELD);
-    }
+    take(object);
 }
 
 /// Keeps the times of the managers of `old` in `object`, which replaces it, if nothing but times differs
 /// (apiserver `endpoints/handlers/fieldmanager/equality.go`).
 pub fn keep_times(old: &Value, object: &mut Value) {
     fn entries(object: &Value) -> Option<&Vec<Value>> {
-        object.get("metadata")?.get(owners::FIELD)?.as_array()
+        field(field(object, "metadata"), owners::FIELD).as_array()
     }
     let is_equal = |(before, after): (&Value, &Value)| {
         let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
@@ -532,7 +529,7 @@ pub fn keep_times(old: &Value, object: &mut Value) {
         (_, _) => return,
     };
     copy(old, object);
-    if *old != *object {
+    if !is_same(old, object) {
         object["metadata"][owners::FIELD] = later.into();
     }
 }

@@ -31,34 +31,30 @@ pub fn patched(
     version: Version,
 ) -> Result<(Value, Vec<String>), Status> {
     let mut object = current.clone();
-    // The patch as the error for its result shows it.
-    let sent = match patch {
-        Patch::Merge(change) => {
-            merge(&mut object, change);
-            let mut shown = object.clone();
-            sort_touched(&mut shown, change);
-            String::from_utf8_lossy(&encode_json(&shown)).into_owned()
-        }
+    match patch {
+        Patch::Merge(change) => merge(&mut object, change),
         Patch::Json(operations) => {
             object = json::apply(object, operations).map_err(|error| {
                 tracing::debug!(%error, "a patch failed");
                 Status::patch_failed()
             })?;
-            let mut shown = object.clone();
-            sort_touched(&mut shown, &Value::Null);
-            String::from_utf8_lossy(&encode_json(&shown)).into_owned()
         }
         Patch::Strategic(change) => {
             if let Some(object) = object.as_object_mut() {
                 strategic::merge(Schema::of_builtin(kind, version), object, change)?;
             }
-            go_text::value(&Value::Object(change.clone()))
         }
+    }
+    // The patch as the error for its result shows it.
+    let sent = || match patch {
+        Patch::Merge(change) => shown_sorted(&object, change),
+        Patch::Json(_) => shown_sorted(&object, &Value::Null),
+        Patch::Strategic(change) => go_text::value(&Value::Object(change.clone())),
     };
     let refused = |why: &str| {
         Status::invalid_patch(Cause {
             reason: "FieldValueInvalid".to_owned(),
-            message: format!("Invalid value: {}: {why}", go_text::quote(&sent)),
+            message: format!("Invalid value: {}: {why}", go_text::quote(&sent())),
             field: "patch".to_owned(),
         })
     };
@@ -86,13 +82,13 @@ pub fn patched(
             problems.join(", ")
         )));
     }
-    let (object, unknown) = validated(kind, read, validation).map_err(|why| refused(&why))?;
+    let (patched, unknown) = validated(kind, read, validation).map_err(|why| refused(&why))?;
     let mut warnings = match validation {
         FieldValidation::Warn => duplicates.to_vec(),
         FieldValidation::Ignore | FieldValidation::Strict => Vec::new(),
     };
     warnings.extend(unknown);
-    Ok((object, warnings))
+    Ok((patched, warnings))
 }
 
 /// Name of the scheme in errors of patches.
@@ -119,6 +115,13 @@ pub fn by_operations(object: Value, operations: &[Map<String, Value>]) -> Result
         true => Ok(object),
         false => Err(PatchError::Other("the outcome is no object".to_owned())),
     }
+}
+
+/// Encodes an object after a patch.
+fn shown_sorted(object: &Value, change: &Value) -> String {
+    let mut shown = object.clone();
+    sort_touched(&mut shown, change);
+    String::from_utf8_lossy(&encode_json(&shown)).into_owned()
 }
 
 /// Sorts the maps that the patch contains, as rewriting them in Go does; others keep their order.

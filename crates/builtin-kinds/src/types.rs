@@ -8,10 +8,11 @@
 //! its name, its type, and its tags and markers. A type is a scalar, `*T`, `[]T`, `{}T` (a map with string keys) or the name
 //! of a struct, preceded by its Go name and `=` if that differs.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use apimachinery::kind::ApiResource;
+use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 
 mod absent;
@@ -25,14 +26,14 @@ mod times;
 pub use absent::drop_empty;
 pub use protobuf::from_protobuf;
 pub use quantities::{amount, difference, sum};
-pub use read::{Reading, conform, duplicates, read_named, read_text, read_tree, restorable};
+pub use read::{Reading, conform, duplicates, read_named, read_plain, read_text, read_tree, restorable};
 pub(crate) use scalars::base64_error;
 
 /// The parsed table.
 #[derive(Debug)]
 struct Types {
     /// Index of the root by Kind, group and version: the most distinctive part is compared first.
-    kinds: BTreeMap<(&'static str, &'static str, &'static str), usize>,
+    kinds: HashMap<(&'static str, &'static str, &'static str), usize, FixedState>,
     roots: Vec<Root>,
     structs: Vec<Struct>,
 }
@@ -82,6 +83,30 @@ pub struct Type {
     go: String,
     /// Representation in JSON.
     pub shape: Shape,
+}
+
+impl Type {
+    /// Returns whether Go's zero value counts as empty.
+    fn has_empty_zero(&self) -> bool {
+        match &self.shape {
+            Shape::Text
+            | Shape::Bool
+            | Shape::Int32
+            | Shape::Int64
+            | Shape::Float
+            | Shape::Bytes
+            | Shape::Any
+            | Shape::Pointer(_)
+            | Shape::List(_)
+            | Shape::Map(_) => true,
+            Shape::Time
+            | Shape::MicroTime
+            | Shape::Duration
+            | Shape::Quantity
+            | Shape::IntOrString
+            | Shape::Struct(_) => false,
+        }
+    }
 }
 
 /// Representation of a type in JSON.
@@ -235,14 +260,14 @@ fn types() -> &'static Types {
 fn read(text: &'static str) -> Types {
     let words = |line: &'static str| line.split('\t');
     // Fields can refer to structs further down, so all names are collected first.
-    let names: BTreeMap<&'static str, usize> = text
+    let names: HashMap<&'static str, usize, FixedState> = text
         .lines()
         .filter_map(|line| words(line).nth(1).filter(|_| line.starts_with("struct\t")))
         .enumerate()
         .map(|(index, name)| (name, index))
         .collect();
     let mut types = Types {
-        kinds: BTreeMap::new(),
+        kinds: HashMap::default(),
         roots: Vec::new(),
         structs: Vec::with_capacity(names.len()),
     };
@@ -275,7 +300,10 @@ fn read(text: &'static str) -> Types {
     types
 }
 
-fn field(mut words: impl Iterator<Item = &'static str>, names: &BTreeMap<&'static str, usize>) -> Field {
+fn field(
+    mut words: impl Iterator<Item = &'static str>,
+    names: &HashMap<&'static str, usize, FixedState>,
+) -> Field {
     let name = words.next().expect("a field has a name");
     let mut field = Field {
         name,
@@ -297,7 +325,7 @@ fn field(mut words: impl Iterator<Item = &'static str>, names: &BTreeMap<&'stati
     field
 }
 
-fn type_of(text: &'static str, names: &BTreeMap<&'static str, usize>) -> Type {
+fn type_of(text: &'static str, names: &HashMap<&'static str, usize, FixedState>) -> Type {
     if let Some((go, text)) = text
         .split_once('=')
         .filter(|(go, _)| !go.contains(['[', '{', '*']))

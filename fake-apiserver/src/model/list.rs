@@ -152,12 +152,8 @@ impl Model {
             Some(Err(status)) => return GetOutcome::Refused(status),
         };
         let wall = self.epoch + now;
-        let mut body = table::shown(&object, request.form, self.version, wall, true).to_vec();
-        body.push(b'\n');
-        GetOutcome::Found {
-            object,
-            body: body.into(),
-        }
+        let body = table::body(&object, request.form, self.version, wall);
+        GetOutcome::Found { object, body }
     }
 
     fn read(&self, kind: &KindRef, replica: Replica, arrived: Duration) -> Read {

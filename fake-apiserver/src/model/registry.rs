@@ -64,7 +64,8 @@ pub struct Done {
 }
 
 /// Response to a POST that created no object.
-const DONE: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}"#;
+const DONE: &[u8] =
+    b"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"code\":201}\n";
 
 /// Time of a check for repeated owner references, in its warning.
 const AFTER_MUTATION: &str = " after mutating admission happens";
@@ -203,7 +204,7 @@ pub(super) fn write(
     match done {
         Ok((status, body)) => Ok(Done {
             status,
-            body: [&body[..], b"\n"].concat().into(),
+            body,
             warnings,
             written,
         }),
@@ -237,6 +238,7 @@ impl Writer<'_> {
             } => {
                 self.needs_namespace()?;
                 let current = self.current(&name)?;
+                let mut is_live = false;
                 let (of, whole) = match subresource {
                     Some(Subresource::Scale) => (catalog::scale(), scales::before_write(&current)?),
                     None
@@ -247,6 +249,7 @@ impl Writer<'_> {
                         | Subresource::Resize,
                     ) => {
                         let shown = self.model.conversions.as_kind(&current, &self.collection.kind);
+                        is_live = Arc::ptr_eq(&shown, &current);
                         (self.requested_kind(), shown.json())
                     }
                 };
@@ -261,7 +264,7 @@ impl Writer<'_> {
                     return Err(self.invalid(&object, &name, &errors));
                 }
                 let object = self.received(object);
-                self.update(&current, subresource, object)
+                self.update(&current, is_live.then_some(whole), subresource, object)
             }
             WriteAction::Apply {
                 name,
@@ -455,6 +458,17 @@ impl Writer<'_> {
         object
     }
 
+    /// Does the same for a copy, if the object omits one of them.
+    fn identified_copy<'v>(&self, object: &'v Value, name: &str, uid: &str) -> Cow<'v, Value> {
+        let metadata = object::field(object, "metadata");
+        let has = |name: &str| !object::field(metadata, name).as_str().is_none_or(str::is_empty);
+        let is_whole = has("name") && has("uid") && (self.collection.namespace.is_none() || has("namespace"));
+        match is_whole {
+            true => Cow::Borrowed(object),
+            false => Cow::Owned(self.identified(object.clone(), name, uid)),
+        }
+    }
+
     /// Returns an empty object of the kind.
     fn nothing(&self) -> Cow<'static, Value> {
         match types::zero(&self.kind) {
@@ -502,7 +516,14 @@ impl Writer<'_> {
         let time = timestamp(self.time());
         Ownership::new(kind, version, SERVER, "status", time).note_update(&live, &mut object);
         let key = current.key.clone();
-        let outcome = write::replace(kind, &key, Some(current), object, self.time(), String::new());
+        let outcome = write::replace(
+            kind,
+            &key,
+            Some((current, &live)),
+            object,
+            self.time(),
+            String::new(),
+        );
         let written = self
             .model
             .carry_out(self.now, kind, key, Some(Arc::clone(current)), outcome);
@@ -568,16 +589,15 @@ impl Writer<'_> {
         Ok(shown)
     }
 
-    /// Encodes the object in the requested representation.
+    /// Returns the object as a body in the requested representation.
     fn shown(&self, stored: &Stored) -> Bytes {
         let asked =
             (stored.kind != self.collection.kind).then(|| convert::converted(stored, &self.collection.kind));
-        table::shown(
+        table::body(
             asked.as_ref().unwrap_or(stored),
             self.form,
             self.model.version,
             self.model.epoch + self.now,
-            true,
         )
     }
 }

@@ -43,6 +43,18 @@ pub(super) fn shown(
     out.into()
 }
 
+/// Returns an object as a body in the requested representation, with its newline.
+pub(super) fn body(stored: &Stored, form: Representation, version: Version, now: Duration) -> Bytes {
+    match form {
+        Representation::Full => stored.body(),
+        Representation::Metadata(_) | Representation::Table(_) => {
+            [&shown(stored, form, version, now, true)[..], b"\n"]
+                .concat()
+                .into()
+        }
+    }
+}
+
 /// Encodes a page as a table, without newline.
 pub(super) fn page(page: &Page, table: TableOptions, metadata: &Map<String, Value>) -> Vec<u8> {
     let printer = Printer::new(&page.kind, table, page.version, page.read_at);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::kind::{ApiResource, Deletion, Generation};
-use apimachinery::object::{Stored, canonical, ordered_metadata};
+use apimachinery::object::{Stored, canonical, field, field_mut, is_same, ordered_metadata};
 use apimachinery::time::timestamp;
 use builtin_kinds::ownership;
 use serde_json::{Map, Value};
@@ -37,20 +37,25 @@ const SERVER_OWNED: [&str; 9] = [
     "deletionGracePeriodSeconds",
 ];
 
+/// An object as stored, and its tree, which costs much to decode.
+pub(super) type Live<'a> = (&'a Arc<Stored>, &'a Value);
+
 /// Creates or replaces `current` by `manifest`, at `time` since 1970. `uid` is that of a new object.
 pub(super) fn replace(
     kind: &ApiResource,
     key: &str,
-    current: Option<&Arc<Stored>>,
+    current: Option<Live<'_>>,
     manifest: Value,
     time: Duration,
     uid: String,
 ) -> Outcome {
     let mut object = match manifest {
-        Value::Object(object) => object,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+        Value::Object(_) => manifest,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Value::Object(Map::new())
+        }
     };
-    let sent = match object.get_mut("metadata").map(Value::take) {
+    let sent = match field_mut(&mut object, "metadata").map(Value::take) {
         Some(Value::Object(metadata)) => metadata,
         Some(_) | None => Map::new(),
     };
@@ -69,8 +74,11 @@ pub(super) fn replace(
     if let Some(namespace) = namespace {
         say("namespace", namespace.into());
     }
-    let old = current.map(|current| current.json());
-    let kept = |name: &str| old.as_ref().and_then(|old| old["metadata"].get(name)).cloned();
+    let kept = |name: &str| {
+        let (_, old) = current?;
+        let value = field(field(old, "metadata"), name);
+        (!value.is_null()).then(|| value.clone())
+    };
     say("uid", kept("uid").unwrap_or_else(|| uid.into()));
     let created = kept("creationTimestamp");
     say(
@@ -90,13 +98,17 @@ pub(super) fn replace(
             say(lasting, value);
         }
     }
-    object.insert("metadata".to_owned(), ordered_metadata(metadata));
-    let Some((current, old)) = current.zip(old.as_ref()) else {
-        return Outcome::Put(Value::Object(object));
+    let metadata = ordered_metadata(metadata);
+    match field_mut(&mut object, "metadata") {
+        Some(place) => *place = metadata,
+        None => object["metadata"] = metadata,
+    }
+    let Some((current, old)) = current else {
+        return Outcome::Put(object);
     };
-    let mut object = canonical(kind, Value::Object(object));
+    let mut object = canonical(kind, object);
     ownership::keep_times(old, &mut object);
-    if *old == object {
+    if is_same(old, &object) {
         return Outcome::Same(Arc::clone(current));
     }
     if old["metadata"].get("deletionTimestamp").is_some() && !is_held(kind, &object) {
@@ -210,14 +222,10 @@ pub(super) fn uid(nth: u64, key: &str) -> String {
     }
     // Version 4, variant 1 (RFC 9562).
     let bits = bits & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    let mut text = String::with_capacity(36);
-    for (nth, byte) in bits.to_be_bytes().into_iter().enumerate() {
-        if matches!(nth, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        for digit in [byte >> 4, byte & 0xf] {
-            text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
-        }
+    let mut text = [b'-'; 36];
+    let places = (0..36).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
+    for (nth, place) in (1..).zip(places) {
+        text[place] = b"0123456789abcdef"[(bits >> (128 - 4 * nth)) as usize & 0xf];
     }
-    text
+    String::from_utf8(text.to_vec()).expect("digits are ASCII")
 }

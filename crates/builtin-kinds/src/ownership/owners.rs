@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::go_text;
+use apimachinery::object::{field, field_mut};
 use serde_json::{Map, Value};
 
 use super::set::Fields;
@@ -65,9 +66,7 @@ impl Owner {
 
 /// Decodes the entries of an object; none if they are invalid.
 pub(super) fn read(object: &Value) -> Vec<Owner> {
-    let metadata = object.get("metadata");
-    let entries = metadata.and_then(|metadata| metadata.get(FIELD));
-    entries.and_then(decode).unwrap_or_default()
+    decode(field(field(object, "metadata"), FIELD)).unwrap_or_default()
 }
 
 /// Decodes entries. `None`: they are no list, or one of them is invalid.
@@ -191,7 +190,9 @@ pub(super) fn write(object: &mut Value, mut owners: Vec<Owner>) {
         })
         .collect();
     super::without(object);
-    if !entries.is_empty() {
-        object["metadata"][FIELD] = entries.into();
+    if !entries.is_empty()
+        && let Some(metadata) = field_mut(object, "metadata")
+    {
+        metadata[FIELD] = entries.into();
     }
 }

@@ -53,7 +53,12 @@ impl Element {
 
     fn encode(self) -> String {
         match self {
-            Self::Field(name) => ["f:", &name].concat(),
+            Self::Field(name) => {
+                let mut text = String::with_capacity(name.len() + 2);
+                text.push_str("f:");
+                text.push_str(&name);
+                text
+            }
             Self::Key(keys) => {
                 let keys = Value::Object(keys.into_iter().collect());
                 ["k:", &json(&keys)].concat()

@@ -120,12 +120,14 @@ impl Updater<'_, '_> {
                 continue;
             }
             let changes = self.changes_for(owner, &changes, (live, new), &mut elsewhere)?;
-            let contested = changes.map(|changes| owner.fields.intersection(&changes.written));
+            // Whoever forces it has no conflicts.
+            let contested = changes.filter(|_| !force);
+            let contested = contested.map(|changes| owner.fields.intersection(&changes.written));
             if let Some(contested) = contested.filter(|contested| !contested.is_empty()) {
                 conflicts.push((owner.clone(), contested));
             }
         }
-        if !force && !conflicts.is_empty() {
+        if !conflicts.is_empty() {
             return Err(Failure::Conflict(conflicts));
         }
         let mut places = 0..;

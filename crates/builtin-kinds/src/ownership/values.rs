@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use apimachinery::object::is_same;
 use serde_json::{Map, Value};
 
 use super::set::{Element, Fields};
@@ -115,7 +116,7 @@ fn elements<'v>(list: &ListType<'_>, value: &'v Value) -> Vec<(Element, &'v Valu
 /// Returns the differences of `new` from `old`.
 pub(super) fn compare(of: Type<'_>, old: &Value, new: &Value) -> Changes {
     let mut comparison = Comparison::default();
-    if old != new {
+    if !is_same(old, new) {
         comparison.compare(of, Some(old), Some(new), 0);
     }
     comparison.changes()
@@ -202,7 +203,7 @@ impl Comparison {
     fn entries(&mut self, map: &MapType<'_>, (old, new): (Option<&Entries>, Option<&Entries>), level: usize) {
         for (name, value) in old.into_iter().flatten() {
             let after = new.and_then(|new| new.get(name));
-            if after != Some(value) || level >= LEVELS_COMPARED_WHOLE {
+            if !after.is_some_and(|after| is_same(after, value)) || level >= LEVELS_COMPARED_WHOLE {
                 self.part(map.entry(name), (Some(value), after), level, || {
                     Element::Field(name.as_str().into())
                 });

@@ -38,7 +38,17 @@ pub struct Reading {
 ///
 /// The text is not JSON.
 pub fn read_text(kind: &ApiResource, text: &[u8]) -> Result<Reading, serde_json::Error> {
-    let mut text = serde_json::Deserializer::from_slice(text);
+    // The strings of a body that is UTF-8 as a whole need no check.
+    match std::str::from_utf8(text) {
+        Ok(text) => read_json(kind, serde_json::Deserializer::from_str(text)),
+        Err(_) => read_json(kind, serde_json::Deserializer::from_slice(text)),
+    }
+}
+
+fn read_json<'t, R: serde_json::de::Read<'t>>(
+    kind: &ApiResource,
+    mut text: serde_json::Deserializer<R>,
+) -> Result<Reading, serde_json::Error> {
     let reader = Reader {
         keeps_empty: keeps_empty(kind),
         ..Reader::new(Messages::Json)
@@ -107,6 +117,14 @@ pub fn restorable(kind: &ApiResource, object: &Value) -> Result<(), String> {
     let reader = Reader::new(Messages::Unstructured);
     let read = reader.read(of(kind), object).expect(TREES_ARE_VALID);
     read.misfit.map_or(Ok(()), Err)
+}
+
+/// Decodes a body as it is; `None`: it is no JSON, or one of its fields repeats.
+pub fn read_plain(body: &[u8]) -> Option<Value> {
+    let mut text = serde_json::Deserializer::from_slice(body);
+    let read = Reader::new(Messages::Json).read(None, &mut text).ok()?;
+    text.end().ok()?;
+    read.problems.is_empty().then_some(read.object)
 }
 
 /// Returns the duplicate fields in a body that is not a whole object; none if it is not JSON.
@@ -179,8 +197,11 @@ impl Reader {
         let mut values = values.into_iter().peekable();
         let keeps_empty = self.keeps_empty && known.name != OBJECT_META;
         for (index, field) in known.fields.iter().enumerate() {
-            let read = values.next_if(|(other, _)| *other == index);
-            let value = read.map_or_else(|| self.zero(&field.holds), |(_, value)| value);
+            let value = match values.next_if(|(other, _)| *other == index) {
+                Some((_, value)) => value,
+                None if field.omit_empty && field.holds.has_empty_zero() => continue,
+                None => self.zero(&field.holds),
+            };
             // An empty list of managers is a request to forget them (apimachinery `internal/fieldmanager.go`).
             let stays = keeps_empty || of_object && field.name == "managedFields";
             if !is_left_out(field, &value) || stays && is_empty(&value) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use apimachinery::object::field;
 use serde_json::{Value, json};
 
 use super::context::FieldContext;
@@ -14,16 +15,15 @@ use crate::naming::subdomain;
 const VALUES_MAX: usize = 1024 * 1024;
 
 pub(super) fn config_map(context: &FieldContext<'_>, errors: &mut ErrorList) {
-    let (data, binary) = (&context.value["data"], &context.value["binaryData"]);
+    let (data, binary) = (field(context.value, "data"), field(context.value, "binaryData"));
     let mut total = 0;
     for (key, value) in data.as_object().into_iter().flatten() {
-        let at = ["data[", key, "]"].concat();
         for why in config_key(key) {
-            errors.invalid(&at, &key.as_str().into(), &why);
+            errors.invalid(&format!("data[{key}]"), &key.as_str().into(), &why);
         }
         if binary.get(key).is_some() {
             errors.invalid(
-                &at,
+                &format!("data[{key}]"),
                 &key.as_str().into(),
                 "duplicate of key present in binaryData",
             );

@@ -62,7 +62,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// 422 for a service that asks for what another one has.
-    pub(super) fn admit_update(&self, current: &Value, object: &mut Value) -> Result<(), Status> {
+    pub(super) fn admit_update(&self, current: &Value, object: &mut Value) -> Result<bool, Status> {
         match types::of(&self.kind).map(|known| known.name) {
             Some("core/v1.Service") => {
                 drop_what_goes_with_the_type(&current["spec"], &mut object["spec"]);
@@ -86,9 +86,9 @@ impl Writer<'_> {
                 }
                 shorten_grace(&mut object["spec"]);
             }
-            Some(_) | None => {}
+            Some(_) | None => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether the server has this admission plugin.

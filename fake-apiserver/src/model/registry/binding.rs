@@ -44,7 +44,8 @@ impl Writer<'_> {
         let current = self.current(name)?;
         self.check_uid(current.name(), &current.uid, binding)?;
         self.check_version(&current, binding)?;
-        let mut object = current.json();
+        let live = current.json();
+        let mut object = live.clone();
         let gated = object["spec"]["schedulingGates"].get(0).is_some();
         let refused = match object["spec"]["nodeName"].as_str() {
             _ if is_terminating(&object) => Some("is being deleted, cannot be assigned to a host".to_owned()),
@@ -71,9 +72,10 @@ impl Writer<'_> {
         self.note_condition(&mut object["status"], scheduled);
         let (kind, key) = (&self.kind, current.key.clone());
         let object = self.conformed(object);
-        let mut outcome = write::replace(kind, &key, Some(&current), object, self.time(), String::new());
+        let replaced = Some((&current, &live));
+        let mut outcome = write::replace(kind, &key, replaced, object, self.time(), String::new());
         if let Outcome::Put(bound) = &mut outcome {
-            bound["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
+            bound["metadata"]["generation"] = live["metadata"]["generation"].clone();
         }
         self.commit(key, Some(&current), outcome)?;
         Ok((201, Bytes::from_static(DONE)))

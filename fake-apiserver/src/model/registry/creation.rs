@@ -169,14 +169,14 @@ impl Writer<'_> {
             definition.store(&mut object);
         }
         types::drop_empty(kind, &mut object);
-        let said = object["metadata"].get("resourceVersion").cloned();
+        let said = self.dry_run.then(|| text(&object, "resourceVersion").to_owned());
         let mut outcome = write::replace(kind, &key, None, object, self.time(), uid);
         if self.dry_run
             && let Outcome::Put(created) = &mut outcome
         {
             // A dry run assigns no version, and the response has that of the request.
-            match said.filter(|version| version != "") {
-                Some(version) => created["metadata"]["resourceVersion"] = version,
+            match said.filter(|version| !version.is_empty()) {
+                Some(version) => created["metadata"]["resourceVersion"] = version.into(),
                 None => remove(&mut created["metadata"], "resourceVersion"),
             }
         }

@@ -94,7 +94,7 @@ impl Writer<'_> {
             if kind.deletion_shows_object {
                 body
             } else {
-                Status::deleted(&kind, name, &uid).into()
+                Status::deleted(&kind, name, &uid)
             },
         ))
     }
@@ -159,9 +159,7 @@ impl Writer<'_> {
                 self.delete(item.name(), options)?;
             }
         }
-        let mut body = page.encode().to_vec();
-        body.truncate(body.trim_ascii_end().len());
-        Ok((200, body.into()))
+        Ok((200, page.encode()))
     }
 }
 

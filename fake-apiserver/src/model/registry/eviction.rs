@@ -144,7 +144,8 @@ impl Writer<'_> {
             return Ok(());
         }
         check_preconditions(&self.kind, current, options)?;
-        let mut object = current.json();
+        let live = current.json();
+        let mut object = live.clone();
         let condition = json!({
             "type": "DisruptionTarget",
             "status": "True",
@@ -154,7 +155,8 @@ impl Writer<'_> {
         self.note_condition(&mut object["status"], condition);
         let (kind, key) = (&self.kind, current.key.clone());
         let object = self.conformed(object);
-        let outcome = write::replace(kind, &key, Some(current), object, self.time(), String::new());
+        let replaced = Some((current, &live));
+        let outcome = write::replace(kind, &key, replaced, object, self.time(), String::new());
         self.commit(key, Some(current), outcome)?;
         Ok(())
     }

@@ -25,9 +25,15 @@ impl Writer<'_> {
             .and_then(Value::as_i64)
             .unwrap_or(0);
         self.check_replicas(current.name(), scale, replicas)?;
-        let mut object = current.json();
+        let live = current.json();
+        let mut object = live.clone();
         scale::set(scale, &mut object, replicas);
-        self.write_scale(current, object, sent, Owners::NotedOfScale(scale.spec.clone()))
+        self.write_scale(
+            (current, live),
+            object,
+            sent,
+            Owners::NotedOfScale(scale.spec.clone()),
+        )
     }
 
     /// Applies a Scale: the manager owns the replicas.
@@ -50,7 +56,7 @@ impl Writer<'_> {
         self.check_applied(config, name, false)?;
         self.check_replicas(name, scale, replicas)?;
         scale::set(scale, &mut object, replicas);
-        self.write_scale(&current, object, config, Owners::Said)
+        self.write_scale((&current, live), object, config, Owners::Said)
     }
 
     fn check_replicas(&self, name: &str, scale: &Scale, replicas: i64) -> Result<(), Status> {
@@ -75,7 +81,7 @@ impl Writer<'_> {
     /// Writes the object of a received Scale, and responds with its Scale.
     fn write_scale(
         &mut self,
-        current: &Arc<Stored>,
+        (current, live): (&Arc<Stored>, Value),
         mut object: Value,
         sent: &Value,
         owners: Owners,
@@ -87,7 +93,7 @@ impl Writer<'_> {
         };
         object["metadata"]["resourceVersion"] = version.into();
         self.part = Some(Subresource::Scale);
-        let (status, body) = self.replace(current, None, object, owners)?;
+        let (status, body) = self.replace((current, live), None, object, owners)?;
         match self.form {
             // A Scale has the metadata of its object.
             Representation::Metadata(_) => Ok((status, body)),
@@ -97,7 +103,9 @@ impl Writer<'_> {
             }
             Representation::Full => {
                 let object = serde_json::from_slice(&body).unwrap_or_default();
-                Ok((status, encode_json(&scale::shown(&kind, &object)?).into()))
+                let mut body = encode_json(&scale::shown(&kind, &object)?);
+                body.push(b'\n');
+                Ok((status, body.into()))
             }
         }
     }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use apimachinery::go_text;
-use apimachinery::kind::{Generation, Text};
+use apimachinery::kind::{Deletion, Generation, Text};
 use apimachinery::object::Stored;
 use apimachinery::status::{Cause, Status};
 use apimachinery::write::Subresource;
@@ -44,7 +44,7 @@ impl Writer<'_> {
         match self.find(name) {
             Some(current) => {
                 self.check_uid(name, &current.uid, &object)?;
-                self.update(&current, subresource, object)
+                self.update(&current, None, subresource, object)
             }
             // The store of the status has the strategy of the kind.
             None if self.kind.update_creates && matches!(subresource, None | Some(Subresource::Status)) => {
@@ -74,9 +74,10 @@ impl Writer<'_> {
         }
         match self.find(name) {
             Some(current) => {
-                let object = self.applied(subresource, &current.json(), config, force)?;
+                let live = current.json();
+                let object = self.applied(subresource, &live, config, force)?;
                 self.check_applied(config, name, false)?;
-                self.replace(&current, subresource, object, Owners::Said)
+                self.replace((&current, live), subresource, object, Owners::Said)
             }
             None if subresource.is_none() => {
                 let nothing = self.nothing();
@@ -119,32 +120,35 @@ impl Writer<'_> {
         }
     }
 
+    /// Replaces `current`, whose tree is `live` if it was decoded already.
     pub(super) fn update(
         &mut self,
         current: &Arc<Stored>,
+        live: Option<Value>,
         subresource: Option<Subresource>,
         object: Value,
     ) -> Result<(u16, Bytes), Status> {
         if subresource == Some(Subresource::Scale) {
             return self.rescale(current, &object);
         }
-        self.replace(current, subresource, object, Owners::Noted)
+        let live = live.unwrap_or_else(|| current.json());
+        self.replace((current, live), subresource, object, Owners::Noted)
     }
 
+    /// Replaces an object, which comes with its tree.
     pub(super) fn replace(
         &mut self,
-        current: &Arc<Stored>,
+        (current, stored): (&Arc<Stored>, Value),
         subresource: Option<Subresource>,
         mut object: Value,
         owners: Owners,
     ) -> Result<(u16, Bytes), Status> {
-        self.check_escalation(&object, Some(&current.json()), current.name())?;
+        self.check_escalation(&object, Some(&stored), current.name())?;
         self.check_version(current, &object)?;
         let kind = self.stored_kind();
         if let Some(error) = self.kind_error(&object) {
             return Err(self.invalid(&object, current.name(), &[error]));
         }
-        let stored = current.json();
         let (mut owned, mut sent_owners) = (None, None);
         let is_applied = matches!(owners, Owners::Said);
         match owners {
@@ -181,7 +185,8 @@ impl Writer<'_> {
             }
             (None, _) => self.note(subresource, &stored, &mut manifest, sent_owners.as_ref())?,
         }
-        if self.mutating() {
+        let mutating = self.mutating();
+        if mutating {
             self.mutate_changed(&mut manifest, &stored, current.name(), subresource)?;
         }
         self.drop_repeated_owners(&mut manifest, AFTER_MUTATION);
@@ -190,12 +195,16 @@ impl Writer<'_> {
             None | Some(Subresource::EphemeralContainers | Subresource::Resize)
         );
         if part_of_whole {
-            self.admit_update(&stored, &mut manifest)?;
-            manifest = self.conformed(manifest);
+            let is_admitted = self.admit_update(&stored, &mut manifest)?;
+            // What was completed and then left as it is has the form of its kind already.
+            let is_mixed = subresource.is_some() || kind.status || kind.deletion == Deletion::WhenEmpty;
+            if is_admitted || is_mixed || mutating || kind.defines {
+                manifest = self.conformed(manifest);
+            }
         }
         let mut errors = validation::validate_update(
             &kind,
-            &self.identified(manifest.clone(), current.name(), &current.uid),
+            &self.identified_copy(&manifest, current.name(), &current.uid),
             &self.completed(stored.clone()),
             subresource,
             self.model.version,
@@ -238,7 +247,7 @@ impl Writer<'_> {
             return Err(Status::invalid_object(&kind, current.name(), &[error]));
         }
         self.admit_by_policies((Some(&manifest), Some(&stored)), current.name(), subresource)?;
-        self.validate_changed_by_hooks(&manifest, current, subresource)?;
+        self.validate_changed_by_hooks(&manifest, (current, &stored), subresource)?;
         // An update of a pod cannot change limited fields.
         if kind.plural != "pods" || subresource.is_some() {
             self.keep_to_limits(&manifest, current.name(), subresource)?;
@@ -259,7 +268,7 @@ impl Writer<'_> {
         let mut outcome = write::replace(
             &kind,
             &current.key,
-            Some(current),
+            Some((current, &stored)),
             manifest,
             self.time(),
             String::new(),
@@ -269,7 +278,7 @@ impl Writer<'_> {
             && let write::Outcome::Put(object) = &mut outcome
         {
             // Annotations that are written through it are not counted.
-            object["metadata"]["generation"] = current.json()["metadata"]["generation"].take();
+            object["metadata"]["generation"] = stored["metadata"]["generation"].clone();
         }
         if self.differs {
             outcome = write::counted(current, outcome);
@@ -277,7 +286,7 @@ impl Writer<'_> {
         if let write::Outcome::Same(_) = outcome
             && (self.loses_fields(current) || self.model.is_unsettled(current))
         {
-            outcome = write::Outcome::Put(current.json());
+            outcome = write::Outcome::Put(stored);
         }
         self.check_size(&outcome)?;
         Ok((200, self.commit(current.key.clone(), Some(current), outcome)?))

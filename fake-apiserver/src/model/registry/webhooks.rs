@@ -24,6 +24,7 @@ use crate::api::access::User;
 use crate::api::write::check_namespace;
 use crate::model::Model;
 use crate::model::hooks::Reply;
+use crate::model::write::Live;
 use crate::model::write::{self, Outcome};
 
 /// Attributes of a write (`admission.Attributes`), its objects in the version in which they are stored.
@@ -185,7 +186,7 @@ impl Writer<'_> {
     pub(super) fn validate_changed_by_hooks(
         &mut self,
         manifest: &Value,
-        current: &Arc<Stored>,
+        (current, live): Live<'_>,
         subresource: Option<Subresource>,
     ) -> Result<(), Status> {
         if self.requester.is_none() || self.model.hooks(false).is_none() {
@@ -195,20 +196,20 @@ impl Writer<'_> {
         let outcome = write::replace(
             kind,
             key,
-            Some(current),
+            Some((current, live)),
             manifest.clone(),
             self.time(),
             String::new(),
         );
         let mut object = match outcome {
             Outcome::Put(object) | Outcome::Released(object) => object,
-            Outcome::Same(stored) => stored.json(),
+            Outcome::Same(_) => live.clone(),
             Outcome::Gone => manifest.clone(),
         };
         object["metadata"]["resourceVersion"] = current.revision.to_string().into();
         self.validate_by_hooks(Attributes {
             object: Some(&object),
-            old: Some(&current.json()),
+            old: Some(live),
             name: current.name(),
             subresource,
         })
