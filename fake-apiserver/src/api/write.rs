@@ -279,9 +279,10 @@ impl Asked<'_> {
         let mut warnings = Vec::new();
         let action = match format {
             Format::Apply => {
-                let config = patch::config(&self.request.body, &self.written(subresource))?;
                 let validation = self.options.validation().unwrap_or(FieldValidation::Warn);
-                warnings = patch::duplicate_keys(&self.request.body, validation)?;
+                let (config, twice) =
+                    patch::config(&self.request.body, &self.written(subresource), validation)?;
+                warnings = twice;
                 WriteAction::Apply {
                     config,
                     name,

@@ -84,13 +84,20 @@ pub(super) fn duplicates(patch: &Patch, body: &[u8]) -> Vec<String> {
     }
 }
 
-/// Parses an applied configuration: YAML, a superset of JSON. Its name is compared with the path when it is merged.
+/// Parses an applied configuration: YAML, a superset of JSON. Its name is compared with the path when it is merged. Also returns
+/// warnings for its duplicate keys.
 ///
 /// # Errors
 ///
-/// 400: not an object, or not one of this kind.
-pub(super) fn config(body: &[u8], collection: &Collection) -> Result<Value, Status> {
-    let kind = &collection.kind;
+/// 400: not an object, not one of this kind, or with keys that `fieldValidation=Strict` rejects.
+pub(super) fn config(
+    body: &[u8],
+    collection: &Collection,
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), Status> {
+    if let Some(plain) = body::plain_json(body) {
+        return Ok((checked(plain, collection)?, Vec::new()));
+    }
     let decoded: Value = if body.trim_ascii().is_empty() {
         json!({})
     } else {
@@ -100,6 +107,13 @@ pub(super) fn config(body: &[u8], collection: &Collection) -> Result<Value, Stat
             ))
         })?
     };
+    let decoded = checked(decoded, collection)?;
+    Ok((decoded, duplicate_keys(body, validation)?))
+}
+
+/// Checks that a configuration is an object of the kind.
+fn checked(decoded: Value, collection: &Collection) -> Result<Value, Status> {
+    let kind = &collection.kind;
     if !decoded.is_object() {
         return Err(Status::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value \
@@ -140,7 +154,7 @@ pub(super) fn config(body: &[u8], collection: &Collection) -> Result<Value, Stat
 /// # Errors
 ///
 /// 400 if `fieldValidation=Strict` rejects them.
-pub(super) fn duplicate_keys(body: &[u8], validation: FieldValidation) -> Result<Vec<String>, Status> {
+fn duplicate_keys(body: &[u8], validation: FieldValidation) -> Result<Vec<String>, Status> {
     if validation == FieldValidation::Ignore {
         return Ok(Vec::new());
     }
