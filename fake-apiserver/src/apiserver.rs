@@ -378,7 +378,7 @@ impl ApiServer {
             Some(upstream) => {
                 let (token, unaliased) = self.unaliased(query);
                 let query = unaliased.as_deref().unwrap_or(request.query.as_str());
-                upstream.read(&request, self.users.get(&conn), token, query)
+                upstream.read(&request, self.users.get(&conn).map(|user| &**user), token, query)
             }
         };
         let is_rejected = verb == Verb::WatchList && self.settings.streaming_lists == Some(false);

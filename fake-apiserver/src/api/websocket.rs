@@ -149,7 +149,8 @@ mod tests {
             body: Bytes::new(),
         });
         assert_eq!(answer.as_ref().map(|(status, _)| *status), status);
-        let accept = (SEC_WEBSOCKET_ACCEPT, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=".to_owned());
+        let key = HeaderValue::from_static("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        let accept = (SEC_WEBSOCKET_ACCEPT, key);
         let chosen = (SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("a"));
         let offers = sent.iter().any(|(name, _)| *name == "sec-websocket-protocol");
         let responds = answer

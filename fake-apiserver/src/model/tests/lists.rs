@@ -1,5 +1,6 @@
 //! LIST and GET: the state and the part of it that they return.
 
+use http::HeaderValue;
 use rstest::rstest;
 
 use super::*;
@@ -130,7 +131,7 @@ fn a_future_revision_has_a_retry_delay(#[case] path: &str, #[case] retry_after: 
         .find(|(name, _)| name == "Retry-After");
     assert_eq!(
         header.map(|(_, value)| value),
-        (retry_after > 0).then(|| "1".to_owned())
+        (retry_after > 0).then(|| HeaderValue::from_static("1"))
     );
 }
 
