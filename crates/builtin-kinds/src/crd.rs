@@ -24,6 +24,7 @@ use super::catalog::by_age;
 pub mod approval;
 mod check;
 pub mod conversion;
+mod embedded;
 pub(crate) mod formats;
 pub mod names;
 pub(crate) mod patterns;
@@ -126,7 +127,8 @@ impl Definition {
     /// # Errors
     /// Metadata with wrong types; the message is Go's.
     pub fn receive_embedded(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        prune::coerce_embedded(object, &self.structural)
+        embedded::coerce(object, &self.structural, false)
+            .map_err(|cause| format!("{}: {}", cause.field, cause.message))
     }
 
     /// Converts an object in this version to what is read after it was stored: fields that the storage version does not

@@ -35,11 +35,6 @@ impl ErrorList {
         self.causes.get(first..).unwrap_or_default()
     }
 
-    /// Adds an error for an invalid value with its whole message.
-    pub(crate) fn invalid_text(&mut self, field: &str, message: &str) {
-        self.add("Invalid", field, message.to_owned());
-    }
-
     /// Adds an internal error; `why` is its message.
     pub(crate) fn internal(&mut self, field: &str, why: &str) {
         self.push(Cause {
@@ -102,11 +97,9 @@ impl ErrorList {
 
     /// Adds an error for a value of more than `longest` bytes.
     pub(crate) fn too_long(&mut self, field: &str, longest: usize) {
-        self.add(
-            "TooLong",
-            field,
-            format!("Too long: may not be more than {longest} bytes"),
-        );
+        let bytes = if longest == 1 { "byte" } else { "bytes" };
+        let message = format!("Too long: may not be more than {longest} {bytes}");
+        self.add("TooLong", field, message);
     }
 
     /// Adds an error for a list of `count` items.

@@ -124,9 +124,14 @@ pub(crate) fn path_segment(name: &str) -> Vec<String> {
     if matches!(name, "." | "..") {
         return vec![format!("may not be '{name}'")];
     }
+    path_segment_prefix(name)
+}
+
+/// Returns the errors of the beginning of a path segment.
+pub(crate) fn path_segment_prefix(prefix: &str) -> Vec<String> {
     let forbidden = ["/", "%"]
         .into_iter()
-        .filter(|forbidden| name.contains(forbidden));
+        .filter(|forbidden| prefix.contains(forbidden));
     forbidden
         .map(|forbidden| format!("may not contain '{forbidden}'"))
         .collect()

@@ -57,6 +57,13 @@ pub fn validate_create(kind: &ApiResource, object: &Value, name: &str, version: 
     errors.into_causes()
 }
 
+/// Returns the errors of the metadata of a resource that is embedded in a custom resource.
+pub(crate) fn embedded_metadata(metadata: &Value, version: Version) -> Vec<Cause> {
+    let mut errors = ErrorList::default();
+    metadata::embedded(metadata, version, &mut errors);
+    errors.into_causes()
+}
+
 /// Returns the errors of a review of access; none if it is valid.
 pub fn validate_review(review: Review, object: &Value, version: Version) -> Vec<Cause> {
     let mut errors = ErrorList::default();

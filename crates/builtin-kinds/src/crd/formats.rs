@@ -11,6 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 
+use super::structural::Type;
+
 /// Returns whether `text` has this format.
 pub(crate) fn fits(format: &str, text: &str) -> bool {
     match format {
@@ -29,6 +31,52 @@ pub(crate) fn fits(format: &str, text: &str) -> bool {
         "hostname" => HOSTNAME.is_match(text) && text.len() <= 255,
         _ => true,
     }
+}
+
+/// Returns whether a real server validates values of this type by this format, which is left out of schemas otherwise.
+///
+/// Source: apiextensions `apiserver/validation/formats.go`.
+pub(super) fn is_known(kind: Type, format: &str) -> bool {
+    match kind {
+        Type::Any | Type::Text | Type::IntegerOrText => is_of_text(format),
+        Type::Integer => matches!(format, "int32" | "int64"),
+        Type::Number => matches!(format, "float" | "double"),
+        Type::Object | Type::Array | Type::Boolean => false,
+    }
+}
+
+fn is_of_text(format: &str) -> bool {
+    // Names are compared without dashes.
+    let name: String = format.chars().filter(|letter| *letter != '-').collect();
+    matches!(
+        name.as_str(),
+        "bsonobjectid"
+            | "uri"
+            | "email"
+            | "hostname"
+            | "ipv4"
+            | "ipv6"
+            | "cidr"
+            | "mac"
+            | "uuid"
+            | "uuid3"
+            | "uuid4"
+            | "uuid5"
+            | "isbn"
+            | "isbn10"
+            | "isbn13"
+            | "creditcard"
+            | "ssn"
+            | "hexcolor"
+            | "rgbcolor"
+            | "byte"
+            | "password"
+            | "date"
+            | "duration"
+            | "datetime"
+            | "k8sshortname"
+            | "k8slongname"
+    )
 }
 
 fn is_cidr(text: &str) -> bool {

@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 
 use super::structural::{Additional, Schema};
 use crate::size::{DEFAULT_BYTES_MAX, json_bytes};
-use crate::types;
 
 /// Removes fields that `schema` does not specify, and returns their paths in order: `spec.list[0].x`.
 pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
@@ -16,101 +15,64 @@ pub(super) fn prune(object: &mut Value, schema: &Schema) -> Vec<String> {
 /// Does the same with a part of an object; `is_resource`: it has a kind and metadata, which stay.
 pub(super) fn prune_below(part: &mut Value, schema: &Schema, is_resource: bool) -> Vec<String> {
     let mut gone = Vec::new();
-    prune_at(part, schema, is_resource, "", &mut gone);
+    prune_at(part, Some(schema), (is_resource, false), "", &mut gone);
     gone.sort_unstable();
     gone
 }
 
-fn prune_at(value: &mut Value, schema: &Schema, is_resource: bool, path: &str, gone: &mut Vec<String>) {
+/// `schema`: `None` below a value of which nothing is known, where all fields are unknown. `is_item`: of a list that keeps unknown
+/// fields, which its items then do too.
+fn prune_at(
+    value: &mut Value,
+    schema: Option<&Schema>,
+    (is_resource, is_item): (bool, bool),
+    path: &str,
+    gone: &mut Vec<String>,
+) {
+    let preserves = is_item || schema.is_some_and(|schema| schema.preserves);
     match value {
         Value::Object(fields) => fields.retain(|name, value| {
             let path = child(path, name);
             if is_resource && matches!(name.as_str(), "apiVersion" | "kind" | "metadata") {
                 return true;
             }
-            match (schema.properties.get(name), &schema.additional) {
-                (Some(schema), _) => prune_at(value, schema, schema.embedded, &path, gone),
-                (None, Additional::Schema(schema)) => prune_at(value, schema, schema.embedded, &path, gone),
-                (None, Additional::Any) => {}
-                (None, Additional::None) if schema.preserves => {}
-                (None, Additional::None) => {
-                    gone.push(path);
-                    return false;
+            let below = match schema {
+                Some(schema) => match (schema.properties.get(name), &schema.additional) {
+                    (Some(schema), _) => Some(Some(schema)),
+                    (None, Additional::Schema(schema)) => Some(Some(&**schema)),
+                    (None, Additional::Any | Additional::Forbidden) => Some(None),
+                    (None, Additional::None) => None,
+                },
+                None => None,
+            };
+            match below {
+                Some(schema) => {
+                    let is_embedded = schema.is_some_and(|schema| schema.embedded);
+                    prune_at(value, schema, (is_embedded, false), &path, gone);
                 }
+                None if preserves => {}
+                None => gone.push(path),
             }
-            true
+            below.is_some() || preserves
         }),
         Value::Array(items) => {
-            if let Some(schema) = &schema.items {
-                for (index, item) in items.iter_mut().enumerate() {
-                    prune_at(item, schema, schema.embedded, &format!("{path}[{index}]"), gone);
-                }
+            let of = schema.and_then(|schema| schema.items.as_deref());
+            if of.is_none() && preserves {
+                return;
+            }
+            let is_embedded = of.is_some_and(|schema| schema.embedded);
+            for (index, item) in items.iter_mut().enumerate() {
+                prune_at(
+                    item,
+                    of,
+                    (is_embedded, preserves),
+                    &format!("{path}[{index}]"),
+                    gone,
+                );
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-/// Removes unknown fields from the metadata of embedded objects, and returns their paths in order.
-///
-/// # Errors
-/// Metadata with wrong types; the message is Go's.
-pub(super) fn coerce_embedded(object: &mut Value, schema: &Schema) -> Result<Vec<String>, String> {
-    let mut gone = Vec::new();
-    coerce_below(object, schema, "", &mut gone)?;
-    gone.sort_unstable();
-    Ok(gone)
-}
-
-fn coerce_below(
-    value: &mut Value,
-    schema: &Schema,
-    path: &str,
-    gone: &mut Vec<String>,
-) -> Result<(), String> {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                let path = child(path, name);
-                let below = match (schema.properties.get(name), &schema.additional) {
-                    (Some(schema), _) => schema,
-                    (None, Additional::Schema(schema)) => schema,
-                    (None, Additional::Any | Additional::None) => continue,
-                };
-                if let Some(metadata) = value.get_mut("metadata").filter(|_| below.embedded) {
-                    coerce_metadata(metadata, &child(&path, "metadata"), gone)?;
-                }
-                coerce_below(value, below, &path, gone)?;
-            }
-        }
-        Value::Array(items) => {
-            if let Some(below) = &schema.items {
-                for (index, item) in items.iter_mut().enumerate() {
-                    let path = format!("{path}[{index}]");
-                    if let Some(metadata) = item.get_mut("metadata").filter(|_| below.embedded) {
-                        coerce_metadata(metadata, &child(&path, "metadata"), gone)?;
-                    }
-                    coerce_below(item, below, &path, gone)?;
-                }
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-    Ok(())
-}
-
-fn coerce_metadata(metadata: &mut Value, path: &str, gone: &mut Vec<String>) -> Result<(), String> {
-    let read = types::read_named("meta/v1.ObjectMeta", metadata);
-    if let Some(misfit) = read.misfit {
-        return Err(format!("{path}: Invalid value: {metadata}: {misfit}"));
-    }
-    let unknown = read.problems.iter();
-    gone.extend(unknown.filter_map(|problem| {
-        let field = problem.strip_prefix("unknown field \"")?.strip_suffix('"')?;
-        Some(child(path, field))
-    }));
-    *metadata = read.object;
-    Ok(())
 }
 
 /// Makes whole numbers of floats without a fraction: Go writes them alike, and reads whole numbers.
@@ -171,7 +133,7 @@ fn fill_below(value: &mut Value, schema: &Schema, drops: fn(&Schema) -> bool, fi
                 match (schema.properties.get(name), &schema.additional) {
                     (Some(schema), _) => fill_below(value, schema, drops, filled),
                     (None, Additional::Schema(schema)) => fill_below(value, schema, drops, filled),
-                    (None, Additional::Any | Additional::None) => {}
+                    (None, Additional::Any | Additional::Forbidden | Additional::None) => {}
                 }
             }
         }
@@ -191,7 +153,7 @@ fn drop_nulls(fields: &mut Map<String, Value>, schema: &Schema, drops: fn(&Schem
         let known = match (schema.properties.get(name), &schema.additional) {
             (Some(schema), _) => Some(schema),
             (None, Additional::Schema(schema)) => Some(&**schema),
-            (None, Additional::Any | Additional::None) => None,
+            (None, Additional::Any | Additional::Forbidden | Additional::None) => None,
         };
         !value.is_null() || !known.is_some_and(drops)
     });

@@ -458,7 +458,7 @@ fn object(schema: &Schema, json: &Value, is_object: bool) -> expression::Value {
             (None, Additional::Schema(of)) => {
                 value(of, field, of.embedded).map(|value| (name.clone(), value))
             }
-            (None, Additional::None | Additional::Any) => None,
+            (None, Additional::None | Additional::Any | Additional::Forbidden) => None,
         };
         known.extend(seen);
     }

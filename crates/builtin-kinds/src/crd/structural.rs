@@ -16,6 +16,8 @@ use super::rule::Rule;
 #[derive(Debug, Default)]
 pub(super) struct Schema {
     pub(super) kind: Type,
+    /// Name of a type that does not exist. Definitions cannot have it, but their defaults are checked before.
+    pub(super) unknown_type: Option<Box<str>>,
     pub(super) nullable: bool,
     pub(super) default: Option<Value>,
     pub(super) properties: BTreeMap<String, Schema>,
@@ -72,6 +74,8 @@ pub(super) enum Additional {
     None,
     /// Any value.
     Any,
+    /// No value. Definitions cannot have it, but their defaults are checked before.
+    Forbidden,
     /// Values of this schema.
     Schema(Box<Schema>),
 }
@@ -131,9 +135,8 @@ impl Schema {
         let additional = match &json["additionalProperties"] {
             schema @ Value::Object(_) => Additional::Schema(Box::new(Self::within(schema, budget))),
             Value::Bool(true) => Additional::Any,
-            Value::Bool(false) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                Additional::None
-            }
+            Value::Bool(false) => Additional::Forbidden,
+            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => Additional::None,
         };
         let items = json["items"]
             .is_object()
@@ -145,13 +148,16 @@ impl Schema {
             || matches!(&additional, Additional::Schema(schema) if schema.has_cel);
         let cel = Rule::list(&json["x-kubernetes-validations"], budget);
         let rules = Rules::read(json, budget);
+        let word = json["type"].as_str().unwrap_or_default();
+        let unknown_type = !word.is_empty() && type_of(word) == Type::Any;
         let beside = rules.all_of.iter().any(|schema| schema.has_cel);
         Self {
             kind: if flag("x-kubernetes-int-or-string") {
                 Type::IntegerOrText
             } else {
-                type_of(json["type"].as_str().unwrap_or_default())
+                type_of(word)
             },
+            unknown_type: unknown_type.then(|| word.into()),
             nullable: flag("nullable"),
             default: json.get("default").cloned(),
             properties,

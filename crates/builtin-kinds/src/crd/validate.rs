@@ -13,9 +13,9 @@ use apimachinery::status::Cause;
 use apimachinery::{BODY_BYTES_MAX, Version, go_text};
 use serde_json::Value;
 
-use super::formats;
 use super::prune::child;
 use super::structural::{Additional, List, Schema, Type};
+use super::{embedded, formats};
 
 /// Message of a cause for rules in CEL that were not evaluated.
 const UNCHECKED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; \
@@ -33,12 +33,17 @@ pub(super) fn validate(
     let mut found = Errors {
         part: part.to_owned(),
         ranges: version >= Version::V1_36,
-        fills: false,
+        as_written: false,
         causes: Vec::new(),
         bytes: 0,
         bytes_max: BODY_BYTES_MAX,
     };
     found.value(schema, value, old, "");
+    if part.is_empty() {
+        for cause in embedded::validate(value, schema, false, version) {
+            found.push(cause);
+        }
+    }
     found.lists(schema, value, "");
     if schema.has_cel && found.causes.iter().any(blocks) {
         found.causes.push(Cause {
@@ -50,13 +55,12 @@ pub(super) fn validate(
     found.causes
 }
 
-/// Returns the validation errors of a default. A property that has a default is not missing in it; that items of a list are
-/// unique is not checked.
+/// Returns the validation errors of a default. That items of a list are unique is not checked.
 pub(super) fn validate_default(schema: &Schema, value: &Value, version: Version) -> Vec<Cause> {
     let mut found = Errors {
         part: String::new(),
         ranges: version >= Version::V1_36,
-        fills: true,
+        as_written: true,
         causes: Vec::new(),
         bytes: 0,
         bytes_max: BODY_BYTES_MAX,
@@ -102,8 +106,8 @@ struct Errors {
     part: String,
     /// Whether integers are checked against the range of their format.
     ranges: bool,
-    /// Whether a property that has a default is not missing.
-    fills: bool,
+    /// Whether formats count that are not known, and are left out of the schemas of objects.
+    as_written: bool,
     causes: Vec<Cause>,
     /// Length of the messages so far, and its limit: with a limit of 0 the first error ends the search.
     bytes: usize,
@@ -123,7 +127,7 @@ impl Errors {
     }
 
     fn add(&mut self, reason: &str, message: String, path: &str) {
-        let field = match (self.part.as_str(), path) {
+        let field = match (self.part.as_str(), path.strip_prefix('.').unwrap_or(path)) {
             ("", "") => NO_FIELD.to_owned(),
             (part, "") => part.to_owned(),
             ("", path) => path.to_owned(),
@@ -156,52 +160,61 @@ impl Errors {
     }
 
     fn value(&mut self, schema: &Schema, value: &Value, old: Option<&Value>, path: &str) {
-        if self.is_full() || old == Some(value) || value.is_null() && schema.nullable {
+        if self.is_full() || old == Some(value) {
             return;
         }
-        if !has_type(schema.kind, value) {
-            let found = type_of(value);
-            let wanted = schema.kind.word();
+        let misfit = misfit(schema, value, self.as_written);
+        if let Some((wanted, found)) = misfit.filter(|_| !(value.is_null() && schema.nullable)) {
             self.add(
                 "FieldValueTypeInvalid",
                 format!("Invalid value: \"{found}\": {path} in body must be of type {wanted}: \"{found}\""),
                 path,
             );
         }
-        self.combinations(schema, value, path);
+        // Of null, even if it is allowed, only type and enum are validated.
+        if !value.is_null() {
+            self.combinations(schema, value, path);
+        }
         match value {
             Value::String(text) => self.text(schema, text, path),
             Value::Number(number) => self.number(schema, number, path),
             Value::Array(items) => self.items(schema, items, old, path),
             Value::Object(_) | Value::Bool(_) | Value::Null => {}
         }
-        let rules = &schema.rules;
-        if !rules.allowed.is_empty() && !rules.is_allowed.contains(value) {
-            let allowed: Vec<String> = rules
-                .allowed
-                .iter()
-                .map(|allowed| match allowed.as_str() {
-                    Some(text) => go_text::quote(text),
-                    None => go_text::quote(&allowed.to_string()),
-                })
-                .collect();
-            let message = format!(
-                "Unsupported value: {}: supported values: {}",
-                shown(value),
-                allowed.join(", ")
-            );
-            self.add("FieldValueNotSupported", message, path);
-        }
+        self.listed(schema, value, path);
         if value.is_object() {
             self.fields(schema, value, old, path);
         }
+    }
+
+    /// `enum`.
+    fn listed(&mut self, schema: &Schema, value: &Value, path: &str) {
+        let rules = &schema.rules;
+        if rules.allowed.is_empty() || is_listed(&rules.is_allowed, value) {
+            return;
+        }
+        let allowed: Vec<String> = rules
+            .allowed
+            .iter()
+            .map(|allowed| match allowed.as_str() {
+                Some(text) => go_text::quote(text),
+                None => go_text::quote(&allowed.to_string()),
+            })
+            .collect();
+        let message = format!(
+            "Unsupported value: {}: supported values: {}",
+            shown(value),
+            allowed.join(", ")
+        );
+        self.add("FieldValueNotSupported", message, path);
     }
 
     fn text(&mut self, schema: &Schema, text: &str, path: &str) {
         let rules = &schema.rules;
         let length = text.chars().count() as u64;
         if let Some(max) = rules.length.max.filter(|max| length > *max) {
-            let message = format!("Too long: may not be more than {max} bytes");
+            let bytes = if max == 1 { "byte" } else { "bytes" };
+            let message = format!("Too long: may not be more than {max} {bytes}");
             self.add("FieldValueTooLong", message, path);
         } else if let Some(min) = rules.length.min.filter(|min| length < *min) {
             let why = format!("should be at least {min} chars long");
@@ -298,18 +311,8 @@ impl Errors {
         if let Some(max) = bounds.max.filter(|max| count as u64 > *max) {
             self.too_many(count, max, path);
         }
-        let embedded = if schema.embedded {
-            &["apiVersion", "kind"][..]
-        } else {
-            &[]
-        };
-        let required = schema.rules.required.iter().map(String::as_str);
-        for name in required.chain(embedded.iter().copied()) {
-            let filled = || {
-                let property = schema.properties.get(name).filter(|_| self.fills);
-                property.is_some_and(|property| property.default.is_some())
-            };
-            if !fields.contains_key(name) && !filled() {
+        for name in &schema.rules.required {
+            if !fields.contains_key(name) {
                 self.add(
                     "FieldValueRequired",
                     "Required value".to_owned(),
@@ -318,13 +321,22 @@ impl Errors {
             }
         }
         for (name, value) in fields {
-            let schema = match (schema.properties.get(name), &schema.additional) {
-                (Some(schema), _) => schema,
-                (None, Additional::Schema(schema)) => schema,
-                (None, Additional::Any | Additional::None) => continue,
-            };
             let old = old.and_then(|old| old.get(name));
-            self.value(schema, value, old, &child(path, name));
+            match (schema.properties.get(name), &schema.additional) {
+                (Some(schema), _) => self.value(schema, value, old, &child(path, name)),
+                (None, Additional::Schema(schema)) => {
+                    self.value(schema, value, old, &format!("{path}.{name}"));
+                }
+                (None, Additional::Forbidden) => {
+                    let quoted = go_text::quote(name);
+                    self.add(
+                        "FieldValueInvalid",
+                        format!("Invalid value: {quoted}: {path}.{name} in body is a forbidden property"),
+                        path,
+                    );
+                }
+                (None, Additional::Any | Additional::None) => {}
+            }
         }
     }
 
@@ -388,7 +400,7 @@ impl Errors {
         let mut errors = Self {
             part: self.part.clone(),
             ranges: self.ranges,
-            fills: self.fills,
+            as_written: self.as_written,
             causes: Vec::new(),
             bytes: 0,
             bytes_max,
@@ -405,7 +417,7 @@ impl Errors {
                     match (schema.properties.get(name), &schema.additional) {
                         (Some(schema), _) => self.lists(schema, value, &child(path, name)),
                         (None, Additional::Schema(schema)) => self.lists(schema, value, &child(path, name)),
-                        (None, Additional::Any | Additional::None) => {}
+                        (None, Additional::Any | Additional::Forbidden | Additional::None) => {}
                     }
                 }
             }
@@ -439,6 +451,66 @@ impl Errors {
     }
 }
 
+/// Returns the type or format that a value does not have, and the one that it has; `None`: it fits. `as_written`: whether formats
+/// that are not known count too.
+///
+/// Source: kube-openapi `validation/validate/type.go`.
+fn misfit<'s>(schema: &'s Schema, value: &Value, as_written: bool) -> Option<(&'s str, &'static str)> {
+    let wanted = match &schema.unknown_type {
+        Some(unknown) => &**unknown,
+        None => schema.kind.word(),
+    };
+    let format = Some(schema.rules.format.as_str());
+    let format = format.filter(|format| as_written || formats::is_known(schema.kind, format));
+    let format = format.unwrap_or_default();
+    if wanted.is_empty() && format.is_empty() {
+        return None;
+    }
+    let (found, found_format) = match value {
+        Value::Null => return (!wanted.is_empty() && wanted != "null").then_some((wanted, "null")),
+        Value::Number(number) if number.is_f64() => ("number", "float64"),
+        Value::Number(_) => ("integer", "int64"),
+        Value::Bool(_) => ("boolean", ""),
+        Value::String(_) => ("string", ""),
+        Value::Array(_) => ("array", ""),
+        Value::Object(_) => ("object", ""),
+    };
+    if schema.unknown_type.is_none() && !wanted.is_empty() && has_type(schema.kind, value) {
+        return None;
+    }
+    let is_numeric = matches!(schema.kind, Type::Integer | Type::Number | Type::IntegerOrText);
+    match value {
+        Value::String(_) | Value::Array(_) if !format.is_empty() && !is_numeric => None,
+        Value::String(_) | Value::Array(_) => Some((wanted, found)),
+        _ if !format.is_empty() && format != found_format => Some((format, found_format)),
+        _ => Some((wanted, found)),
+    }
+}
+
+/// Returns whether a value is one of an enum, if Go converts it to the type of that: 1.5 is 1, 97 is "a", and nothing is null.
+///
+/// Source: kube-openapi `validation/validate/validator.go` (`basicCommonValidator`).
+fn is_listed(allowed: &HashSet<Value>, value: &Value) -> bool {
+    let Value::Number(number) = value else {
+        return !value.is_null() && allowed.contains(value);
+    };
+    let converted = match (number.as_i64(), number.as_f64()) {
+        (Some(whole), float) => {
+            let letter = u32::try_from(whole).ok().and_then(char::from_u32);
+            [
+                Some(Value::from(float)),
+                Some(Value::from(
+                    letter.unwrap_or(char::REPLACEMENT_CHARACTER).to_string(),
+                )),
+            ]
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "as in Go")]
+        (None, Some(float)) => [Some(Value::from(float as i64)), None],
+        (None, None) => [None, None],
+    };
+    allowed.contains(value) || converted.iter().flatten().any(|value| allowed.contains(value))
+}
+
 fn has_type(wanted: Type, value: &Value) -> bool {
     let integral = value.as_f64().is_some_and(|number| number.fract() == 0.0);
     match wanted {
@@ -459,18 +531,6 @@ fn in_range(number: &serde_json::Number, format: &str) -> bool {
         (Some(number), "int32") => i32::try_from(number).is_ok(),
         (Some(_), _) => true,
         (None, _) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
-    }
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

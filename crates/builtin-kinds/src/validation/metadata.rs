@@ -36,18 +36,30 @@ pub(super) fn new(kind: &ApiResource, object: &Value, name: &str, version: Versi
             errors.invalid("metadata.name", &name.into(), &why);
         }
     }
-    if let Some(negative) = field(metadata, "generation")
-        .as_i64()
-        .filter(|number| *number < 0)
-    {
-        errors.invalid(
-            "metadata.generation",
-            &negative.into(),
-            "must be greater than or equal to 0",
-        );
-    }
+    generation(metadata, errors);
     common(metadata, version, errors);
     finalizers(kind, metadata, version, errors);
+}
+
+/// Validates the metadata of an embedded resource (apiextensions `apiserver/schema/objectmeta/validation.go`).
+pub(super) fn embedded(metadata: &Value, version: Version, errors: &mut ErrorList) {
+    let text = |name: &str| field(metadata, name).as_str().unwrap_or_default();
+    for (name, of) in [
+        ("generateName", naming::path_segment_prefix(text("generateName"))),
+        ("name", naming::path_segment(text("name"))),
+    ] {
+        for why in of {
+            errors.invalid(&format!("metadata.{name}"), &text(name).into(), &why);
+        }
+    }
+    if !text("namespace").is_empty() {
+        for why in naming::label(text("namespace")) {
+            errors.invalid("metadata.namespace", &text("namespace").into(), &why);
+        }
+    }
+    generation(metadata, errors);
+    common(metadata, version, errors);
+    own_finalizers(metadata, version, errors);
 }
 
 /// Validates an update of metadata.
@@ -80,6 +92,19 @@ pub(super) fn changed(
 
 /// Error text for an immutable field.
 pub(super) const IMMUTABLE: &str = "field is immutable";
+
+fn generation(metadata: &Value, errors: &mut ErrorList) {
+    let negative = field(metadata, "generation")
+        .as_i64()
+        .filter(|number| *number < 0);
+    if let Some(negative) = negative {
+        errors.invalid(
+            "metadata.generation",
+            &negative.into(),
+            "must be greater than or equal to 0",
+        );
+    }
+}
 
 fn common(metadata: &Value, version: Version, errors: &mut ErrorList) {
     labels(
@@ -146,12 +171,17 @@ fn common(metadata: &Value, version: Version, errors: &mut ErrorList) {
     }
 }
 
-fn finalizers(kind: &ApiResource, metadata: &Value, version: Version, errors: &mut ErrorList) {
-    let names: Vec<&str> = list(metadata, "finalizers")
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    let at = "metadata.finalizers";
+/// Field of the metadata in errors.
+const FINALIZERS: &str = "metadata.finalizers";
+
+fn finalizer_names(metadata: &Value) -> Vec<&str> {
+    let listed = list(metadata, "finalizers").iter();
+    listed.filter_map(Value::as_str).collect()
+}
+
+fn own_finalizers(metadata: &Value, version: Version, errors: &mut ErrorList) {
+    let names = finalizer_names(metadata);
+    let at = FINALIZERS;
     for name in &names {
         for why in qualified_name(name, version) {
             errors.invalid(at, &(*name).into(), &why);
@@ -164,12 +194,16 @@ fn finalizers(kind: &ApiResource, metadata: &Value, version: Version, errors: &m
         let why = "finalizer orphan and foregroundDeletion cannot be both set";
         errors.invalid(at, &metadata["finalizers"], why);
     }
-    for (nth, name) in names.iter().enumerate() {
-        let standard = matches!(*name, "kubernetes" | "orphan" | "foregroundDeletion");
+}
+
+fn finalizers(kind: &ApiResource, metadata: &Value, version: Version, errors: &mut ErrorList) {
+    own_finalizers(metadata, version, errors);
+    for (nth, name) in finalizer_names(metadata).into_iter().enumerate() {
+        let standard = matches!(name, "kubernetes" | "orphan" | "foregroundDeletion");
         if !kind.custom && !standard && !name.contains('/') {
             errors.invalid(
-                &format!("{at}[{nth}]"),
-                &(*name).into(),
+                &format!("{FINALIZERS}[{nth}]"),
+                &name.into(),
                 "name is neither a standard finalizer name nor is it fully qualified",
             );
         }

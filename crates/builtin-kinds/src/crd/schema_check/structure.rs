@@ -159,6 +159,7 @@ fn metadata(found: &mut ErrorList, schema: &Value, is_resource: bool, level: Lev
     let allowed = |(field, value): (&String, &Value)| match field.as_str() {
         "type" | "default" => true,
         "properties" => members(value).all(|(name, _)| matches!(name.as_str(), "name" | "generateName")),
+        "additionalProperties" => value.is_null(),
         _ => match value {
             Value::Null | Value::Bool(false) => true,
             Value::String(text) => text.is_empty(),
