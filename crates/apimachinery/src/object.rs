@@ -458,6 +458,12 @@ pub fn without_empty_metadata(object: &mut Value) {
     drop_empty(field_mut(object, "metadata"));
 }
 
+/// Returns whether the metadata has empty fields, which are not decoded.
+pub fn has_empty_metadata(object: &Value) -> bool {
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    metadata.is_some_and(|metadata| metadata.values().any(is_empty))
+}
+
 fn drop_empty(fields: Option<&mut Value>) {
     if let Some(Value::Object(fields)) = fields {
         fields.retain(|_, value| !is_empty(value));

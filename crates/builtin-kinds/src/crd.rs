@@ -92,10 +92,10 @@ impl Definition {
         schema
     }
 
-    /// Sets the defaults of an applied object. A null stays, unless it has a default: validation rejects it.
+    /// Sets the defaults of an applied object, whose unknown fields are pruned only when it is stored. A null stays, unless it has
+    /// a default: validation rejects it.
     pub fn fill_applied(&self, object: &mut Value) {
         prune::settle_numbers(object);
-        prune::prune(object, &self.structural);
         prune::fill_applied(object, &self.structural);
     }
 

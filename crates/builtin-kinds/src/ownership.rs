@@ -501,6 +501,15 @@ pub fn take(object: &mut Value) -> Option<Value> {
     remove_field(field_mut(object, "metadata")?, owners::FIELD)
 }
 
+/// Sets the managed fields of an object; `None` removes them.
+pub fn put(object: &mut Value, owners: Option<Value>) {
+    without(object);
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    if let (Some(owners), Some(metadata)) = (owners, metadata) {
+        metadata.insert(owners::FIELD.to_owned(), owners);
+    }
+}
+
 /// Removes the managed fields from an object.
 pub fn without(object: &mut Value) {
     take(object);
@@ -536,13 +545,7 @@ pub fn keep_times(old: &Value, object: &mut Value) {
 
 /// Copies the managed fields of `from` to `to`.
 pub fn copy(from: &Value, to: &mut Value) {
-    without(to);
-    if let (Some(owners), Some(metadata)) = (
-        from["metadata"].get(owners::FIELD),
-        to.get_mut("metadata").and_then(Value::as_object_mut),
-    ) {
-        metadata.insert(owners::FIELD.to_owned(), owners.clone());
-    }
+    put(to, from["metadata"].get(owners::FIELD).cloned());
 }
 
 /// Returns an empty object.

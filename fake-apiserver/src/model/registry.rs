@@ -103,8 +103,10 @@ struct Writer<'a> {
     upserts: bool,
     /// Subresource through which it creates an object.
     created_through: Option<Subresource>,
-    /// Whether the object is stored without defaults that it has when it is read.
+    /// Whether the object is read in another form than it is stored in. A write that changes nothing stores it once more.
     settles_later: bool,
+    /// Whether the object has empty or unknown fields, without which it is read. A conversion to the stored version drops them.
+    has_unread: bool,
     /// Whether it was changed by admission, and has fields that are not stored.
     mutated: bool,
     /// Whether it counts as a change although it may be stored alike: it has empty lists or maps, which its kind counts, or
@@ -158,6 +160,7 @@ pub(super) fn write(
         upserts: false,
         created_through: None,
         settles_later: false,
+        has_unread: false,
         mutated: false,
         differs: false,
         collection: request.collection,

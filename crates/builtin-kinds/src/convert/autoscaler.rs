@@ -205,8 +205,9 @@ pub(super) fn to_v2(mut object: Value) -> Value {
         let target = json!({ "type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION });
         metrics.push(json!({ "type": "Resource", "resource": { "name": "cpu", "target": target } }));
     }
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.insert("metrics".to_owned(), metrics.into());
+    // An object without a spec, from which fields were removed, is a struct with one.
+    if object["spec"].is_object() || object["spec"].is_null() {
+        object["spec"]["metrics"] = metrics.into();
     }
     if let Some(behavior) = behavior {
         object["spec"]["behavior"] = external_behavior(&behavior);

@@ -115,7 +115,7 @@ impl Writer<'_> {
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
         }
         let admitted = self.admit_new(&mut object, name, &uid)?;
-        self.settles_later = settles_later(&kind, &object);
+        self.settles_later |= settles_later(&kind, &object);
         let decided = admitted || kind.first_status.is_some() || kind.deletion == Deletion::WhenEmpty;
         if decided || !complete || kind.defines {
             object = self.completed(object);
@@ -162,8 +162,9 @@ impl Writer<'_> {
         if let Some(definition) = Definition::of(kind) {
             if self.upserts || self.mutated {
                 // An applied object is read back as any other.
-                definition.receive(&mut object);
+                self.has_unread |= !definition.receive(&mut object).is_empty();
             }
+            self.settles_later |= self.has_unread && definition.storage.is_none();
             // So is the status, which was removed with its defaults.
             self.settles_later |= kind.first_status.is_some() && definition.fill_status(&mut object);
             definition.store(&mut object);

@@ -3,7 +3,7 @@
 //! It must not know how managers are computed: that is `ownership`.
 
 use apimachinery::kind::{ApiResource, Generation, KindRef};
-use apimachinery::object::canonical;
+use apimachinery::object::{canonical, has_empty_metadata};
 use apimachinery::status::Status;
 use apimachinery::time::timestamp;
 use apimachinery::write::Subresource;
@@ -112,6 +112,8 @@ impl Writer<'_> {
         };
         if let Some(definition) = Definition::of(&stored) {
             definition.fill_applied(&mut object);
+            // It is stored as it is, and read without what is empty.
+            self.has_unread |= has_empty_metadata(&object);
         }
         let conformed = types::conform(&stored, &object).map_err(Status::unexplained)?;
         if stored.generation == Generation::SpecAsSent {

@@ -149,23 +149,23 @@ impl Writer<'_> {
         if let Some(error) = self.kind_error(&object) {
             return Err(self.invalid(&object, current.name(), &[error]));
         }
-        let (mut owned, mut sent_owners) = (None, None);
         let is_applied = matches!(owners, Owners::Said);
-        match owners {
-            Owners::Said => owned = Some(object.clone()),
-            Owners::Noted | Owners::NotedOfScale(_) => sent_owners = ownership::take(&mut object),
-        }
-        let object = self.completed(object);
-        // The manager of these subresources has the fields of the request, whatever their result.
-        let beside = matches!(
-            subresource,
-            Some(Subresource::EphemeralContainers | Subresource::Resize)
-        );
-        if beside && owned.is_none() {
-            let mut sent = object.clone();
-            self.note(subresource, &stored, &mut sent, None)?;
-            owned = Some(sent);
-        }
+        let sent_owners = ownership::take(&mut object);
+        let mut object = self.completed(object);
+        // The managers are those of the request, whatever the strategy keeps of it.
+        let is_noted_first = kind.custom
+            || matches!(
+                subresource,
+                Some(Subresource::Status | Subresource::EphemeralContainers | Subresource::Resize)
+            );
+        let owned = match &owners {
+            Owners::Said => Some(sent_owners.clone()),
+            Owners::Noted if is_noted_first => {
+                self.note(subresource, &stored, &mut object, sent_owners.as_ref())?;
+                Some(ownership::take(&mut object))
+            }
+            Owners::Noted | Owners::NotedOfScale(_) => None,
+        };
         let mut manifest = parts::written(&kind, subresource, &stored, object);
         if subresource == Some(Subresource::Status) {
             // Labels are defaulted from the template.
@@ -178,7 +178,7 @@ impl Writer<'_> {
             manifest = crd::prepared(manifest, Some(&stored));
         }
         match (owned, owners) {
-            (Some(owned), _) => ownership::copy(&owned, &mut manifest),
+            (Some(owned), _) => ownership::put(&mut manifest, owned),
             (None, Owners::NotedOfScale(replicas)) => {
                 let scale = self.ownership(&kind, &self.manager, Some(Subresource::Scale));
                 scale.note_scale(&stored, &mut manifest, &replicas);
@@ -260,11 +260,15 @@ impl Writer<'_> {
             if is_applied || self.mutated {
                 // It is read back as any other.
                 let unknown = definition.receive(&mut manifest);
-                self.differs = self.mutated && !unknown.is_empty();
+                self.has_unread |= !unknown.is_empty();
+                // What is not stored is counted by the generation all the same.
+                self.differs = unknown.iter().any(|path| !kind.status || !is_of_status(path));
             }
+            self.settles_later = self.has_unread && definition.storage.is_none();
             definition.store(&mut manifest);
         }
         types::drop_empty(&kind, &mut manifest);
+        let unread = self.has_unread.then(|| manifest.clone());
         let mut outcome = write::replace(
             &kind,
             &current.key,
@@ -283,13 +287,28 @@ impl Writer<'_> {
         if self.differs {
             outcome = write::counted(current, outcome);
         }
-        if let write::Outcome::Same(_) = outcome
-            && (self.loses_fields(current) || self.model.is_unsettled(current))
-        {
-            outcome = write::Outcome::Put(stored);
+        if let write::Outcome::Same(_) = outcome {
+            let is_unsettled = self.model.is_unsettled(current);
+            let again = match &unread {
+                // The times of the managers are kept only if nothing differs before it is stored.
+                Some(written) => {
+                    let mut object = stored.clone();
+                    ownership::copy(written, &mut object);
+                    (object != stored || self.settles_later != is_unsettled).then_some(object)
+                }
+                None => (self.loses_fields(current) || is_unsettled).then_some(stored),
+            };
+            if let Some(object) = again {
+                outcome = write::Outcome::Put(object);
+            }
         }
         self.check_size(&outcome)?;
-        Ok((200, self.commit(current.key.clone(), Some(current), outcome)?))
+        let settles_later = self.settles_later && !self.dry_run && matches!(outcome, write::Outcome::Put(_));
+        let shown = self.commit(current.key.clone(), Some(current), outcome)?;
+        if settles_later && let Some(written) = self.written.last() {
+            self.model.unsettled.insert(written.revision);
+        }
+        Ok((200, shown))
     }
 
     /// Returns whether a custom resource has fields in the version in which it was written that the version of this write does
@@ -343,6 +362,12 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns whether this is the path of the status, or of a part of it.
+fn is_of_status(path: &str) -> bool {
+    let rest = path.strip_prefix("status");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Returns the resourceVersion of an object; 0: it has none.

@@ -8,9 +8,9 @@
 use apimachinery::kind::KindRef;
 use apimachinery::object::{Stored, canonical};
 use apimachinery::status::Status;
-use builtin_kinds::convert;
 use builtin_kinds::crd::Definition;
 use builtin_kinds::crd::conversion::{self, Conversion};
+use builtin_kinds::{convert, types};
 use serde_json::Value;
 
 use super::Writer;
@@ -34,11 +34,18 @@ impl Writer<'_> {
             return self.by_webhook(conversion, &canonical(from, object), (from, to));
         }
         if to.custom {
+            // What is empty stays, because a manager may have it.
             object["apiVersion"] = to.api_version().into();
-            return Ok(canonical(to, object));
+            object.sort_all_objects();
+            return Ok(object);
         }
         let stored = Stored::as_is(from, String::new(), 0, convert::received(from, object));
-        Ok(convert::converted(&stored, to).json())
+        let object = convert::converted(&stored, to).json();
+        // It is a struct, whose fields without a value are there.
+        Ok(match types::conform(to, &object) {
+            Ok(Some(conformed)) => conformed,
+            Ok(None) | Err(_) => object,
+        })
     }
 
     /// Returns an object of a built-in kind in another version.
