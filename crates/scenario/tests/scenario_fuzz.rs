@@ -10,7 +10,7 @@ const FILES: &[&str] = &[
     include_str!("../../../scenarios/page/expired-token-on-page-2-restarts-the-list.yaml"),
     include_str!("../../../scenarios/watch/clean-eof-resumes-from-the-last-event.yaml"),
     include_str!("../../../scenarios/conn/cut-mid-line-resumes-from-the-last-whole-event.yaml"),
-    include_str!("everything.yaml"),
+    include_str!("../../../tests/corpus/v1/scenarios/language/every-key.yaml"),
 ];
 
 /// Fragments likely to break a parser.

@@ -84,9 +84,9 @@ type Rule struct {
 	As string `json:"as,omitempty"`
 	// Create the objects, or replace those that exist.
 	Apply any `json:"apply,omitempty"`
-	// Delete the objects.
+	// Delete the objects. A name may be a map of `name`, `namespace`, `resource`.
 	Delete any `json:"delete,omitempty"`
-	// Change the labels of an object; `null` removes one.
+	// Change the labels of an object: `name`, `namespace`, `resource`, and `labels`, with `null` for removal.
 	Relabel map[string]any `json:"relabel,omitempty"`
 	// Compact the store: older exact lists, continue tokens and watch starts fail with 410 from now on.
 	Compact any `json:"compact,omitempty"`
@@ -94,27 +94,27 @@ type Rule struct {
 	ClearWatchCache any `json:"clear_watch_cache,omitempty"`
 	// Stop the watch cache: cached reads are stale, and watches receive no new events.
 	FreezeWatchCache any `json:"freeze_watch_cache,omitempty"`
-	// Delay the watch cache: it receives every write this much later, so cached reads and watches lag.
+	// Delay the watch cache: it receives every write this much later (`by`), so cached reads and watches lag.
 	LagWatchCache any `json:"lag_watch_cache,omitempty"`
 	// Let the watch cache catch up and follow the store without delay.
 	ThawWatchCache any `json:"thaw_watch_cache,omitempty"`
 	// Restore the store to its state at `$name`, as from a backup.
 	Restore any `json:"restore,omitempty"`
-	// Restart the apiserver: its connections are closed, and its watch caches are those of a new process. Nothing stored is lost.
+	// Restart the apiserver: its connections are closed, its watch caches start at the current version, and older watch starts are 410. Exact lists and continue tokens stay valid. `down`: how long it accepts no connection; `filling`: how long after that its watch caches are empty, and requests that need them are 429.
 	Restart any `json:"restart,omitempty"`
-	// Set the server's wall clock, which dates objects and responses. Timers do not move.
+	// Set the server's wall clock, which dates objects and responses, `forward` or `back` by this time. Timers do not move.
 	JumpClock map[string]any `json:"jump_clock,omitempty"`
-	// Send this response instead of the normal one.
+	// Send this response instead of the normal one. A write is not carried out, unless `after_write`.
 	Reply map[string]any `json:"reply,omitempty"`
 	// Send the normal LIST response with these changes.
 	EditPage map[string]any `json:"edit_page,omitempty"`
-	// Send these lines on the watch, verbatim.
+	// Send these lines on the watch, verbatim: a text, or a map of `text` or `bytes`, and `newline`.
 	Send any `json:"send,omitempty"`
-	// Send a watch event that is not in the store's history.
+	// Send a watch event that is not in the store's history: `type`, `object`, `rv`.
 	Event map[string]any `json:"event,omitempty"`
 	// Send an ERROR event with this Status. The stream stays open until an `end` action.
 	Error map[string]any `json:"error,omitempty"`
-	// Send a bookmark now.
+	// Send a bookmark now: `rv` (default: the version sent on this watch), `initial_events_end` (default: none).
 	Bookmark any `json:"bookmark,omitempty"`
 	// Drop this many of the stream's next events.
 	DropEvents uint64 `json:"drop_events,omitempty"`
@@ -128,21 +128,21 @@ type Rule struct {
 	EndMarker any `json:"end_marker,omitempty"`
 	// Delay the response, including its head.
 	Delay string `json:"delay,omitempty"`
-	// Send the body slowly: a number of bytes at a time, at an interval.
+	// Send the body slowly: `bytes` per write, and the time between writes, `every`.
 	Drip map[string]any `json:"drip,omitempty"`
 	// End writes inside multi-byte characters if there are any.
 	SplitUtf8 any `json:"split_utf8,omitempty"`
 	// Send this many events in one write.
 	Coalesce uint64 `json:"coalesce,omitempty"`
-	// Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event.
+	// Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event. Before a `reply`.
 	Gzip any `json:"gzip,omitempty"`
-	// Truncate the body and end it.
+	// Truncate the body and end it: `after_bytes`, or `after_events` and `percent` of the next line, and `then`. A write is stored.
 	Truncate map[string]any `json:"truncate,omitempty"`
-	// Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
+	// Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on. A write is not carried out.
 	NoAnswer any `json:"no_answer,omitempty"`
-	// As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it.
+	// As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it (`when: {request: …}`).
 	LoseAnswer any `json:"lose_answer,omitempty"`
-	// End the response, after its head and the frames that this step already sent.
+	// End the response, after its head and the frames that this step already sent. A write is stored.
 	End any `json:"end,omitempty"`
 	// `end: eof`: a clean end; the connection is reusable.
 	Eof any `json:"eof,omitempty"`

@@ -79,9 +79,9 @@ export interface Rule {
     as?: string;
     /** Create the objects, or replace those that exist. */
     apply?: unknown;
-    /** Delete the objects. */
+    /** Delete the objects. A name may be a map of `name`, `namespace`, `resource`. */
     delete?: unknown;
-    /** Change the labels of an object; `null` removes one. */
+    /** Change the labels of an object: `name`, `namespace`, `resource`, and `labels`, with `null` for removal. */
     relabel?: Json;
     /** Compact the store: older exact lists, continue tokens and watch starts fail with 410 from now on. */
     compact?: unknown;
@@ -89,27 +89,27 @@ export interface Rule {
     clear_watch_cache?: unknown;
     /** Stop the watch cache: cached reads are stale, and watches receive no new events. */
     freeze_watch_cache?: unknown;
-    /** Delay the watch cache: it receives every write this much later, so cached reads and watches lag. */
+    /** Delay the watch cache: it receives every write this much later (`by`), so cached reads and watches lag. */
     lag_watch_cache?: unknown;
     /** Let the watch cache catch up and follow the store without delay. */
     thaw_watch_cache?: unknown;
     /** Restore the store to its state at `$name`, as from a backup. */
     restore?: unknown;
-    /** Restart the apiserver: its connections are closed, and its watch caches are those of a new process. Nothing stored is lost. */
+    /** Restart the apiserver: its connections are closed, its watch caches start at the current version, and older watch starts are 410. Exact lists and continue tokens stay valid. `down`: how long it accepts no connection; `filling`: how long after that its watch caches are empty, and requests that need them are 429. */
     restart?: unknown;
-    /** Set the server's wall clock, which dates objects and responses. Timers do not move. */
+    /** Set the server's wall clock, which dates objects and responses, `forward` or `back` by this time. Timers do not move. */
     jump_clock?: Json;
-    /** Send this response instead of the normal one. */
+    /** Send this response instead of the normal one. A write is not carried out, unless `after_write`. */
     reply?: Json;
     /** Send the normal LIST response with these changes. */
     edit_page?: Json;
-    /** Send these lines on the watch, verbatim. */
+    /** Send these lines on the watch, verbatim: a text, or a map of `text` or `bytes`, and `newline`. */
     send?: unknown;
-    /** Send a watch event that is not in the store's history. */
+    /** Send a watch event that is not in the store's history: `type`, `object`, `rv`. */
     event?: Json;
     /** Send an ERROR event with this Status. The stream stays open until an `end` action. */
     error?: Json;
-    /** Send a bookmark now. */
+    /** Send a bookmark now: `rv` (default: the version sent on this watch), `initial_events_end` (default: none). */
     bookmark?: unknown;
     /** Drop this many of the stream's next events. */
     drop_events?: number;
@@ -123,21 +123,21 @@ export interface Rule {
     end_marker?: unknown;
     /** Delay the response, including its head. */
     delay?: string;
-    /** Send the body slowly: a number of bytes at a time, at an interval. */
+    /** Send the body slowly: `bytes` per write, and the time between writes, `every`. */
     drip?: Json;
     /** End writes inside multi-byte characters if there are any. */
     split_utf8?: unknown;
     /** Send this many events in one write. */
     coalesce?: number;
-    /** Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event. */
+    /** Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event. Before a `reply`. */
     gzip?: unknown;
-    /** Truncate the body and end it. */
+    /** Truncate the body and end it: `after_bytes`, or `after_events` and `percent` of the next line, and `then`. A write is stored. */
     truncate?: Json;
-    /** Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on. */
+    /** Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on. A write is not carried out. */
     no_answer?: unknown;
-    /** As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it. */
+    /** As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it (`when: {request: …}`). */
     lose_answer?: unknown;
-    /** End the response, after its head and the frames that this step already sent. */
+    /** End the response, after its head and the frames that this step already sent. A write is stored. */
     end?: unknown;
     /** `end: eof`: a clean end; the connection is reusable. */
     eof?: unknown;

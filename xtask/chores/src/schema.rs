@@ -5,15 +5,23 @@ use std::process::ExitCode;
 
 use crate::clients::{USAGE, root};
 
-/// Writes the schema files.
+/// The manual of the scenario language.
+const MANUAL: &str = "docs/scenario-language.md";
+
+/// Writes the schema files, and the manual's tables of actions.
 pub(crate) fn write() -> ExitCode {
-    let schemas = [
-        ("scenario.v1.json", fake_apiserver::scenario::json_schema()),
-        ("adapter.v1.json", conformance::adapter::message::json_schema()),
-        ("results.v1.json", report::results::json_schema()),
+    let manual = std::fs::read_to_string(root().join(MANUAL)).unwrap_or_default();
+    let files = [
+        ("schema/scenario.v1.json", fake_apiserver::scenario::json_schema()),
+        (
+            "schema/adapter.v1.json",
+            conformance::adapter::message::json_schema(),
+        ),
+        ("schema/results.v1.json", report::results::json_schema()),
+        (MANUAL, fake_apiserver::scenario::with_action_tables(&manual)),
     ];
-    for (name, text) in schemas {
-        let path = root().join("schema").join(name);
+    for (name, text) in files {
+        let path = root().join(name);
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         match made.and_then(|()| std::fs::write(&path, text)) {
             Ok(()) => {

@@ -10,10 +10,13 @@ use crate::read::{At, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr, 
 use crate::span::Span;
 use crate::{Action, RuleAction, ShapeAction, StoreAction, StreamAction};
 
-/// Declares the keys of actions, in the order in which errors list them. A row: the key; its variant of [`ActionKey`] with
-/// the type of the value; `alone` if the key without a value is a word; the actions whose word it is, none for a short form.
+/// Declares the keys of actions by section of the manual, in the order in which errors list them. A row: the key; its variant
+/// of [`ActionKey`] with the type of the value; `alone` if the key without a value is a word; the actions whose word it is,
+/// none for a short form.
 macro_rules! actions {
-    ($($(#[$attribute:meta])* $key:ident $variant:ident($value:ty) $($alone:ident)? $(= $action:pat)?,)+) => {
+    ($($section:ident {
+        $($(#[$attribute:meta])* $key:ident $variant:ident($value:ty) $($alone:ident)? $(= $action:pat)?,)+
+    })+) => {
         /// An action: a word, or a map with one of these keys. Actions on the store come first, then those on the response,
         /// then those on the socket.
         #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -24,45 +27,49 @@ macro_rules! actions {
             /// that writes: `$name` is the resourceVersion written.
             #[serde(rename = "as")]
             pub(crate) name: Option<At<String>>,
-            $($(#[$attribute])*
+            $($($(#[$attribute])*
             #[serde(default, deserialize_with = "given")]
-            pub(crate) $key: Option<At<$value>>,)+
+            pub(crate) $key: Option<At<$value>>,)+)+
         }
 
         /// A key of an action, with its value.
         #[derive(Debug, Clone)]
         pub(crate) enum ActionKey {
-            $($variant(At<$value>),)+
+            $($($variant(At<$value>),)+)+
         }
 
         impl ActionKeys {
             /// All keys.
-            pub(crate) const KEYS: &'static [&'static str] = &[$(stringify!($key)),+];
+            pub(crate) const KEYS: &'static [&'static str] = &[$($(stringify!($key)),+),+];
+
+            /// The keys by section of the manual.
+            pub(crate) const SECTIONS: &'static [(&'static str, &'static [&'static str])] =
+                &[$((stringify!($section), &[$(stringify!($key)),+])),+];
 
             /// Returns the keys given and their positions, in the order of [`Self::KEYS`].
             pub(crate) fn given(&self) -> Vec<(&'static str, Span)> {
-                let spans = [$((stringify!($key), self.$key.as_ref().map(|at| at.span))),+];
+                let spans = [$($((stringify!($key), self.$key.as_ref().map(|at| at.span))),+),+];
                 spans.into_iter().filter_map(|(key, span)| Some((key, span?))).collect()
             }
 
             /// Returns the first key given with its value.
             pub(crate) fn into_key(self) -> Option<ActionKey> {
-                $(if let Some(at) = self.$key {
+                $($(if let Some(at) = self.$key {
                     return Some(ActionKey::$variant(at));
-                })+
+                })+)+
                 None
             }
         }
 
         impl Words for ActionKeys {
-            const WORDS: &'static [&'static str] = &[$($(word!($key $alone),)?)+];
+            const WORDS: &'static [&'static str] = &[$($($(word!($key $alone),)?)+)+];
         }
 
         impl Action {
             /// Returns the word in scenario files and transcripts.
             pub fn word(&self) -> &'static str {
                 match self {
-                    $($($action => stringify!($key),)?)+
+                    $($($($action => stringify!($key),)?)+)+
                 }
             }
         }
@@ -76,96 +83,105 @@ macro_rules! word {
 }
 
 actions! {
-    // ---- store
-    /// Create the objects, or replace those that exist.
-    apply Apply(OneOrMany<At<Object>>) = Action::Store(StoreAction::Apply(_)),
-    /// Delete the objects.
-    delete Delete(Names) = Action::Store(StoreAction::Delete { .. }),
-    /// Change the labels of an object; `null` removes one.
-    relabel Relabel(Relabel) = Action::Store(StoreAction::Relabel { .. }),
-    /// Compact the store: older exact lists, continue tokens and watch starts fail with 410 from now on.
-    compact Compact(()) alone = Action::Store(StoreAction::Compact),
-    /// Rebuild the watch cache: open watches of the target end cleanly, and watches from older versions fail with
-    /// 410.
-    clear_watch_cache ClearWatchCache(OrNothing<Turned>) alone = Action::Store(StoreAction::ClearWatchCache(_)),
-    /// Stop the watch cache: cached reads are stale, and watches receive no new events.
-    freeze_watch_cache FreezeWatchCache(OrNothing<Turned>) alone = Action::Store(StoreAction::FreezeWatchCache(_)),
-    /// Delay the watch cache: it receives every write this much later, so cached reads and watches lag.
-    lag_watch_cache LagWatchCache(First<Lag>) = Action::Store(StoreAction::LagWatchCache { .. }),
-    /// Let the watch cache catch up and follow the store without delay.
-    thaw_watch_cache ThawWatchCache(OrNothing<Turned>) alone = Action::Store(StoreAction::ThawWatchCache(_)),
-    /// Restore the store to its state at `$name`, as from a backup.
-    restore Restore(Text) = Action::Store(StoreAction::Restore { .. }),
-    /// Restart the apiserver: its connections are closed, and its watch caches are those of a new process. Nothing
-    /// stored is lost.
-    restart Restart(OrNothing<Restart>) alone = Action::Store(StoreAction::Restart(_)),
-    /// Set the server's wall clock, which dates objects and responses. Timers do not move.
-    jump_clock JumpClock(JumpClock) = Action::Store(StoreAction::JumpClock { .. }),
-    // ---- response
-    /// Send this response instead of the normal one.
-    reply Reply(Reply) = Action::Shape(ShapeAction::Reply(_)),
-    /// Send the normal LIST response with these changes.
-    edit_page EditPage(EditPage) = Action::Shape(ShapeAction::EditPage(_)),
-    /// Send these lines on the watch, verbatim.
-    send Send(OneOrMany<First<RawLine>>) = Action::Stream(StreamAction::Send(_)),
-    /// Send a watch event that is not in the store's history.
-    event Event(SentEvent) = Action::Stream(StreamAction::SendEvent { .. }),
-    /// Send an ERROR event with this Status. The stream stays open until an `end` action.
-    error Error(StatusKeys) = Action::Stream(StreamAction::SendError(_)),
-    /// Send a bookmark now.
-    bookmark Bookmark(OrNothing<Bookmark>) alone = Action::Stream(StreamAction::SendBookmark { .. }),
-    /// Drop this many of the stream's next events.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    drop_events DropEvents(u64) = Action::Rule(RuleAction::DropEvents(_)),
-    /// Send the next event this many times.
-    #[schemars(range(min = 2, max = 1_000))]
-    repeat_event RepeatEvent(u64) = Action::Rule(RuleAction::RepeatEvent(_)),
-    /// Buffer this many events, and bookmarks in between, and send them in reverse order; at the latest when the
-    /// watch ends.
-    #[schemars(range(min = 2, max = 1_000))]
-    reorder_events ReorderEvents(u64) = Action::Rule(RuleAction::ReorderEvents(_)),
-    /// Send no bookmarks on the stream from now on, not even the end marker.
-    no_bookmarks NoBookmarks(()) alone = Action::Rule(RuleAction::NoBookmarks),
-    /// Replace the value `"true"` of the end marker's annotation; `absent`: send the bookmark without it.
-    end_marker EndMarker(Text) = Action::Rule(RuleAction::EndMarker(_)),
-    // ---- socket
-    /// Delay the response, including its head.
-    delay Delay(Duration) = Action::Shape(ShapeAction::Delay(_)),
-    /// Send the body slowly: a number of bytes at a time, at an interval.
-    drip Drip(Drip) = Action::Shape(ShapeAction::Pace(Pace::Drip { .. })),
-    /// End writes inside multi-byte characters if there are any.
-    split_utf8 SplitUtf8(()) alone = Action::Shape(ShapeAction::Pace(Pace::SplitUtf8)),
-    /// Send this many events in one write.
-    #[schemars(range(min = 2, max = 10_000))]
-    coalesce Coalesce(u64) = Action::Shape(ShapeAction::Pace(Pace::Coalesce { .. })),
-    /// Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event.
-    gzip Gzip(()) alone = Action::Shape(ShapeAction::Gzip),
-    /// Truncate the body and end it.
-    truncate Truncate(Truncate) = Action::Rule(RuleAction::Truncate { .. }),
-    /// Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the
-    /// stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
-    no_answer NoAnswer(WordOr<EndingKeys>) = Action::Shape(ShapeAction::NoAnswer(_)),
-    /// As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it.
-    lose_answer LoseAnswer(WordOr<EndingKeys>) = Action::Shape(ShapeAction::LoseAnswer(_)),
-    /// End the response, after its head and the frames that this step already sent.
-    end End(WordOr<EndingKeys>) = Action::Stream(StreamAction::End(_)),
-    /// `end: eof`: a clean end; the connection is reusable.
-    eof Eof(()) alone,
-    /// `end: fin`: the connection is closed within the body.
-    fin Fin(()) alone,
-    /// `end: rst`: the connection is reset.
-    rst Rst(()) alone,
-    /// `end: stall`: no more bytes are sent; the connection stays open.
-    stall Stall(()) alone,
-    /// `end: no_close_notify`: the connection is closed without TLS close_notify.
-    no_close_notify NoCloseNotify(()) alone,
-    /// `end: {rst_stream: CODE}`: the HTTP/2 stream is reset with this code; the connection stays open.
-    rst_stream RstStream(Http2Error),
-    /// Send GOAWAY with NO_ERROR on the HTTP/2 connection of this response: it accepts no more requests; open streams
-    /// continue.
-    goaway Goaway(()) alone = Action::Stream(StreamAction::Goaway),
-    /// Refuse new connections for this time.
-    refuse Refuse(Duration) = Action::Refuse(_),
+    store {
+        /// Create the objects, or replace those that exist.
+        apply Apply(OneOrMany<At<Object>>) = Action::Store(StoreAction::Apply(_)),
+        /// Delete the objects. A name may be a map of `name`, `namespace`, `resource`.
+        delete Delete(Names) = Action::Store(StoreAction::Delete { .. }),
+        /// Change the labels of an object: `name`, `namespace`, `resource`, and `labels`, with `null` for removal.
+        relabel Relabel(Relabel) = Action::Store(StoreAction::Relabel { .. }),
+        /// Compact the store: older exact lists, continue tokens and watch starts fail with 410 from now on.
+        compact Compact(()) alone = Action::Store(StoreAction::Compact),
+        /// Rebuild the watch cache: open watches of the target end cleanly, and watches from older versions fail with
+        /// 410.
+        clear_watch_cache ClearWatchCache(OrNothing<Turned>) alone = Action::Store(StoreAction::ClearWatchCache(_)),
+        /// Stop the watch cache: cached reads are stale, and watches receive no new events.
+        freeze_watch_cache FreezeWatchCache(OrNothing<Turned>) alone = Action::Store(StoreAction::FreezeWatchCache(_)),
+        /// Delay the watch cache: it receives every write this much later (`by`), so cached reads and watches lag.
+        lag_watch_cache LagWatchCache(First<Lag>) = Action::Store(StoreAction::LagWatchCache { .. }),
+        /// Let the watch cache catch up and follow the store without delay.
+        thaw_watch_cache ThawWatchCache(OrNothing<Turned>) alone = Action::Store(StoreAction::ThawWatchCache(_)),
+        /// Restore the store to its state at `$name`, as from a backup.
+        restore Restore(Text) = Action::Store(StoreAction::Restore { .. }),
+        /// Restart the apiserver: its connections are closed, its watch caches start at the current version, and older
+        /// watch starts are 410. Exact lists and continue tokens stay valid. `down`: how long it accepts no connection;
+        /// `filling`: how long after that its watch caches are empty, and requests that need them are 429.
+        restart Restart(OrNothing<Restart>) alone = Action::Store(StoreAction::Restart(_)),
+        /// Set the server's wall clock, which dates objects and responses, `forward` or `back` by this time. Timers do not move.
+        jump_clock JumpClock(JumpClock) = Action::Store(StoreAction::JumpClock { .. }),
+    }
+    request {
+        /// Send this response instead of the normal one. A write is not carried out, unless `after_write`.
+        reply Reply(Reply) = Action::Shape(ShapeAction::Reply(_)),
+        /// Send the normal LIST response with these changes.
+        edit_page EditPage(EditPage) = Action::Shape(ShapeAction::EditPage(_)),
+    }
+    watch {
+        /// Send these lines on the watch, verbatim: a text, or a map of `text` or `bytes`, and `newline`.
+        send Send(OneOrMany<First<RawLine>>) = Action::Stream(StreamAction::Send(_)),
+        /// Send a watch event that is not in the store's history: `type`, `object`, `rv`.
+        event Event(SentEvent) = Action::Stream(StreamAction::SendEvent { .. }),
+        /// Send an ERROR event with this Status. The stream stays open until an `end` action.
+        error Error(StatusKeys) = Action::Stream(StreamAction::SendError(_)),
+        /// Send a bookmark now: `rv` (default: the version sent on this watch), `initial_events_end` (default: none).
+        bookmark Bookmark(OrNothing<Bookmark>) alone = Action::Stream(StreamAction::SendBookmark { .. }),
+        /// Drop this many of the stream's next events.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        drop_events DropEvents(u64) = Action::Rule(RuleAction::DropEvents(_)),
+        /// Send the next event this many times.
+        #[schemars(range(min = 2, max = 1_000))]
+        repeat_event RepeatEvent(u64) = Action::Rule(RuleAction::RepeatEvent(_)),
+        /// Buffer this many events, and bookmarks in between, and send them in reverse order; at the latest when the
+        /// watch ends.
+        #[schemars(range(min = 2, max = 1_000))]
+        reorder_events ReorderEvents(u64) = Action::Rule(RuleAction::ReorderEvents(_)),
+        /// Send no bookmarks on the stream from now on, not even the end marker.
+        no_bookmarks NoBookmarks(()) alone = Action::Rule(RuleAction::NoBookmarks),
+        /// Replace the value `"true"` of the end marker's annotation; `absent`: send the bookmark without it.
+        end_marker EndMarker(Text) = Action::Rule(RuleAction::EndMarker(_)),
+    }
+    socket {
+        /// Delay the response, including its head.
+        delay Delay(Duration) = Action::Shape(ShapeAction::Delay(_)),
+        /// Send the body slowly: `bytes` per write, and the time between writes, `every`.
+        drip Drip(Drip) = Action::Shape(ShapeAction::Pace(Pace::Drip { .. })),
+        /// End writes inside multi-byte characters if there are any.
+        split_utf8 SplitUtf8(()) alone = Action::Shape(ShapeAction::Pace(Pace::SplitUtf8)),
+        /// Send this many events in one write.
+        #[schemars(range(min = 2, max = 10_000))]
+        coalesce Coalesce(u64) = Action::Shape(ShapeAction::Pace(Pace::Coalesce { .. })),
+        /// Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event. Before a
+        /// `reply`.
+        gzip Gzip(()) alone = Action::Shape(ShapeAction::Gzip),
+        /// Truncate the body and end it: `after_bytes`, or `after_events` and `percent` of the next line, and `then`. A
+        /// write is stored.
+        truncate Truncate(Truncate) = Action::Rule(RuleAction::Truncate { .. }),
+        /// Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the
+        /// stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on. A write is not carried out.
+        no_answer NoAnswer(WordOr<EndingKeys>) = Action::Shape(ShapeAction::NoAnswer(_)),
+        /// As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it (`when:
+        /// {request: …}`).
+        lose_answer LoseAnswer(WordOr<EndingKeys>) = Action::Shape(ShapeAction::LoseAnswer(_)),
+        /// End the response, after its head and the frames that this step already sent. A write is stored.
+        end End(WordOr<EndingKeys>) = Action::Stream(StreamAction::End(_)),
+        /// `end: eof`: a clean end; the connection is reusable.
+        eof Eof(()) alone,
+        /// `end: fin`: the connection is closed within the body.
+        fin Fin(()) alone,
+        /// `end: rst`: the connection is reset.
+        rst Rst(()) alone,
+        /// `end: stall`: no more bytes are sent; the connection stays open.
+        stall Stall(()) alone,
+        /// `end: no_close_notify`: the connection is closed without TLS close_notify.
+        no_close_notify NoCloseNotify(()) alone,
+        /// `end: {rst_stream: CODE}`: the HTTP/2 stream is reset with this code; the connection stays open.
+        rst_stream RstStream(Http2Error),
+        /// Send GOAWAY with NO_ERROR on the HTTP/2 connection of this response: it accepts no more requests; open streams
+        /// continue.
+        goaway Goaway(()) alone = Action::Stream(StreamAction::Goaway),
+        /// Refuse new connections for this time.
+        refuse Refuse(Duration) = Action::Refuse(_),
+    }
 }
 
 /// Which watch cache of the target's resource.

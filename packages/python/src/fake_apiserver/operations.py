@@ -178,9 +178,9 @@ Rule = TypedDict(
         "as": str,
         # Create the objects, or replace those that exist.
         "apply": Any,
-        # Delete the objects.
+        # Delete the objects. A name may be a map of `name`, `namespace`, `resource`.
         "delete": Any,
-        # Change the labels of an object; `null` removes one.
+        # Change the labels of an object: `name`, `namespace`, `resource`, and `labels`, with `null` for removal.
         "relabel": Mapping[str, Any],
         # Compact the store: older exact lists, continue tokens and watch starts fail with 410 from now on.
         "compact": Any,
@@ -188,27 +188,27 @@ Rule = TypedDict(
         "clear_watch_cache": Any,
         # Stop the watch cache: cached reads are stale, and watches receive no new events.
         "freeze_watch_cache": Any,
-        # Delay the watch cache: it receives every write this much later, so cached reads and watches lag.
+        # Delay the watch cache: it receives every write this much later (`by`), so cached reads and watches lag.
         "lag_watch_cache": Any,
         # Let the watch cache catch up and follow the store without delay.
         "thaw_watch_cache": Any,
         # Restore the store to its state at `$name`, as from a backup.
         "restore": Any,
-        # Restart the apiserver: its connections are closed, and its watch caches are those of a new process. Nothing stored is lost.
+        # Restart the apiserver: its connections are closed, its watch caches start at the current version, and older watch starts are 410. Exact lists and continue tokens stay valid. `down`: how long it accepts no connection; `filling`: how long after that its watch caches are empty, and requests that need them are 429.
         "restart": Any,
-        # Set the server's wall clock, which dates objects and responses. Timers do not move.
+        # Set the server's wall clock, which dates objects and responses, `forward` or `back` by this time. Timers do not move.
         "jump_clock": Mapping[str, Any],
-        # Send this response instead of the normal one.
+        # Send this response instead of the normal one. A write is not carried out, unless `after_write`.
         "reply": Mapping[str, Any],
         # Send the normal LIST response with these changes.
         "edit_page": Mapping[str, Any],
-        # Send these lines on the watch, verbatim.
+        # Send these lines on the watch, verbatim: a text, or a map of `text` or `bytes`, and `newline`.
         "send": Any,
-        # Send a watch event that is not in the store's history.
+        # Send a watch event that is not in the store's history: `type`, `object`, `rv`.
         "event": Mapping[str, Any],
         # Send an ERROR event with this Status. The stream stays open until an `end` action.
         "error": Mapping[str, Any],
-        # Send a bookmark now.
+        # Send a bookmark now: `rv` (default: the version sent on this watch), `initial_events_end` (default: none).
         "bookmark": Any,
         # Drop this many of the stream's next events.
         "drop_events": int,
@@ -222,21 +222,21 @@ Rule = TypedDict(
         "end_marker": Any,
         # Delay the response, including its head.
         "delay": str,
-        # Send the body slowly: a number of bytes at a time, at an interval.
+        # Send the body slowly: `bytes` per write, and the time between writes, `every`.
         "drip": Mapping[str, Any],
         # End writes inside multi-byte characters if there are any.
         "split_utf8": Any,
         # Send this many events in one write.
         "coalesce": int,
-        # Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event.
+        # Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event. Before a `reply`.
         "gzip": Any,
-        # Truncate the body and end it.
+        # Truncate the body and end it: `after_bytes`, or `after_events` and `percent` of the next line, and `then`. A write is stored.
         "truncate": Mapping[str, Any],
-        # Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on.
+        # Send no response, not even a head: the connection is closed (`fin`), reset (`rst`) or silent (`stall`), the stream is reset (`{rst_stream: REFUSED_STREAM}`), and so on. A write is not carried out.
         "no_answer": Any,
-        # As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it.
+        # As `no_answer`, after the request was carried out: a write is stored, and its client does not learn it (`when: {request: …}`).
         "lose_answer": Any,
-        # End the response, after its head and the frames that this step already sent.
+        # End the response, after its head and the frames that this step already sent. A write is stored.
         "end": Any,
         # `end: eof`: a clean end; the connection is reusable.
         "eof": Any,
