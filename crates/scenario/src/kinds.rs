@@ -7,20 +7,46 @@ use builtin_kinds::catalog::Catalog;
 use builtin_kinds::crd;
 use serde_json::Value;
 
-/// kubectl's singular names, in the order of the keys of `raw::ShortObject`.
-pub(crate) const SHORT_WORDS: &[&str] = &[
-    "configmap",
-    "secret",
-    "pod",
-    "service",
-    "namespace",
-    "node",
-    "event",
-    "deployment",
-    "job",
-    "lease",
-    "widget",
-];
+/// Calls a macro with the kinds that have a short form, by kubectl's singular names, and their documentation.
+macro_rules! short_kinds {
+    ($of:ident) => {
+        $of! {
+            /// A ConfigMap.
+            configmap,
+            /// A Secret; `data` is written verbatim (base64).
+            secret,
+            /// A Pod.
+            pod,
+            /// A Service.
+            service,
+            /// A Namespace (cluster-scoped).
+            namespace,
+            /// A Node (cluster-scoped).
+            node,
+            /// An Event (the object, of the core group).
+            event,
+            /// A Deployment (apps/v1).
+            deployment,
+            /// A Job (batch/v1).
+            job,
+            /// A Lease (coordination.k8s.io/v1).
+            lease,
+            /// A Widget, the custom resource of group probe.example.com.
+            widget,
+        }
+    };
+}
+
+macro_rules! words {
+    ($($(#[$attribute:meta])* $kind:ident,)+) => {
+        &[$(stringify!($kind)),+]
+    };
+}
+
+pub(crate) use short_kinds;
+
+/// The words of the short forms.
+pub(crate) const SHORT_WORDS: &[&str] = short_kinds!(words);
 
 /// The kinds available to one file.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ pub(crate) use self::rules::*;
 pub(crate) use self::steps::*;
 use super::Version;
 use super::catalogue::Provoker;
+use super::kinds::short_kinds;
 use super::read::{At, Entries, First, Json, OneOrMany, Text, WordOr};
 
 mod actions;
@@ -369,39 +370,33 @@ impl JsonSchema for Loose {
     }
 }
 
-/// A short form: a kind, and the fields of the object.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ShortObject {
-    /// Number of copies; `{i}` in any text counts from 0.
-    #[schemars(range(min = 1, max = 100_000))]
-    pub(crate) repeat: Option<At<u64>>,
-    /// The name bound to the resourceVersion of this write: `$name`.
-    #[serde(rename = "as")]
-    pub(crate) binds: Option<At<String>>,
-    /// A ConfigMap.
-    pub(crate) configmap: Option<At<ShortBody>>,
-    /// A Secret; `data` is written verbatim (base64).
-    pub(crate) secret: Option<At<ShortBody>>,
-    /// A Pod.
-    pub(crate) pod: Option<At<ShortBody>>,
-    /// A Service.
-    pub(crate) service: Option<At<ShortBody>>,
-    /// A Namespace (cluster-scoped).
-    pub(crate) namespace: Option<At<ShortBody>>,
-    /// A Node (cluster-scoped).
-    pub(crate) node: Option<At<ShortBody>>,
-    /// An Event (the object, of the core group).
-    pub(crate) event: Option<At<ShortBody>>,
-    /// A Deployment (apps/v1).
-    pub(crate) deployment: Option<At<ShortBody>>,
-    /// A Job (batch/v1).
-    pub(crate) job: Option<At<ShortBody>>,
-    /// A Lease (coordination.k8s.io/v1).
-    pub(crate) lease: Option<At<ShortBody>>,
-    /// A Widget, the custom resource of group probe.example.com.
-    pub(crate) widget: Option<At<ShortBody>>,
+macro_rules! short_object {
+    ($($(#[$attribute:meta])* $kind:ident,)+) => {
+        /// A short form: a kind, and the fields of the object.
+        #[derive(Debug, Clone, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct ShortObject {
+            /// Number of copies; `{i}` in any text counts from 0.
+            #[schemars(range(min = 1, max = 100_000))]
+            pub(crate) repeat: Option<At<u64>>,
+            /// The name bound to the resourceVersion of this write: `$name`.
+            #[serde(rename = "as")]
+            pub(crate) binds: Option<At<String>>,
+            $($(#[$attribute])*
+            pub(crate) $kind: Option<At<ShortBody>>,)+
+        }
+
+        impl ShortObject {
+            /// Returns the kinds given, with their words.
+            pub(crate) fn bodies(&self) -> Vec<(&'static str, &At<ShortBody>)> {
+                let bodies = [$((stringify!($kind), self.$kind.as_ref())),+];
+                bodies.into_iter().filter_map(|(word, body)| Some((word, body?))).collect()
+            }
+        }
+    };
 }
+
+short_kinds!(short_object);
 
 /// Fields of an object in short form.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -6,13 +6,12 @@ use serde_json::{Map, Value, json};
 use super::Validator;
 use super::names::Named;
 use super::world::World;
-use crate::kinds::SHORT_WORDS;
 use crate::problem::{Code, Problem};
 use crate::raw::{Name, Object, ShortBody, ShortObject};
 use crate::read::{At, Entries, First, Json, Text};
 use crate::span::Span;
 use crate::words::{label_key, label_value, nearest, suggest};
-use crate::{Manifest, ObjectName, raw};
+use crate::{Manifest, ObjectName};
 
 impl Validator<'_> {
     /// Returns the objects of an entry, and writes them to `world`.
@@ -411,36 +410,6 @@ impl Validator<'_> {
             binds: None,
             at: self.place(span),
         })
-    }
-}
-
-impl ShortObject {
-    /// Returns the kinds given, with their words.
-    fn bodies(&self) -> Vec<(&'static str, &At<ShortBody>)> {
-        let raw::ShortObject {
-            repeat: _,
-            binds: _,
-            configmap,
-            secret,
-            pod,
-            service,
-            namespace,
-            node,
-            event,
-            deployment,
-            job,
-            lease,
-            widget,
-        } = self;
-        let bodies = [
-            configmap, secret, pod, service, namespace, node, event, deployment, job, lease, widget,
-        ];
-        SHORT_WORDS
-            .iter()
-            .copied()
-            .zip(bodies)
-            .filter_map(|(word, body)| Some((word, body.as_ref()?)))
-            .collect()
     }
 }
 
