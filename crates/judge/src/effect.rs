@@ -163,11 +163,7 @@ fn shows(action: &Action, after: &[Record], stream: Option<StreamId>) -> bool {
             frames().any(|frame| matches!(frame.kind, FrameType::Bookmark { .. }))
         }
         // On real sockets nothing listens meanwhile, so the trace has no record of connection attempts.
-        Action::Refuse(_)
-        | Action::Rule(RuleAction::NoBookmarks)
-        | Action::Store(_)
-        | Action::Shape(_)
-        | Action::Stream(_) => true,
+        Action::Refuse(_) | Action::Rule(_) | Action::Store(_) | Action::Shape(_) | Action::Stream(_) => true,
     }
 }
 
