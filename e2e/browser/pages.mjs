@@ -9,21 +9,26 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export const DESKTOP = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 
-/** Starts a browser; `opened` opens a file and calls `use`, and fails on any request or console message meanwhile. */
+/**
+ * Starts a browser; `opened` opens a file and calls `use`, and fails on any request or console message meanwhile. A page of a
+ * `url` may request its own server, and a response of this `status` is expected.
+ */
 export async function launched(executablePath) {
   // Containers have no user namespaces, and little shared memory.
   const args = ["--no-sandbox", "--disable-dev-shm-usage"];
   const browser = await puppeteer.launch({ executablePath, headless: true, args });
-  async function opened(what, { file, viewport = DESKTOP, scheme = "light", script = true, fragment = "" }, use) {
-    const address = pathToFileURL(file).href;
+  async function opened(what, { file, url, status, viewport = DESKTOP, scheme = "light", script = true, fragment = "" }, use) {
+    const address = url ?? pathToFileURL(file).href;
+    const isOwn = (requested) => (url ? new URL(requested).origin === new URL(url).origin : requested.split("#")[0] === address);
     const page = await browser.newPage();
     const complaints = [];
     page.on("console", (message) => {
-      if (["error", "warn"].includes(message.type())) complaints.push(`console: ${message.text()}`);
+      const isExpected = status && message.text().includes(`status of ${status}`);
+      if (["error", "warn"].includes(message.type()) && !isExpected) complaints.push(`console: ${message.text()}`);
     });
     page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
     page.on("request", (request) => {
-      if (request.url().split("#")[0] !== address) complaints.push(`request: ${request.url()}`);
+      if (!isOwn(request.url())) complaints.push(`request: ${request.url()}`);
     });
     await page.setJavaScriptEnabled(script);
     await page.setViewport(viewport);

@@ -177,7 +177,7 @@ pub fn browser(script: &str) -> Result<Command, Missing> {
         let chromium = found.ok_or_else(|| "chromium is needed and not there".to_owned())?;
         let from = repository().join("e2e/browser");
         let to = environment(&from, &kept("browser"), "package-lock.json", npm_ci)?;
-        for script in ["pages.mjs", "report.mjs", "site.mjs"] {
+        for script in ["live.mjs", "pages.mjs", "report.mjs", "site.mjs"] {
             copy(&from.join(script), &to.join(script))?;
         }
         Ok((chromium, to))
@@ -189,7 +189,7 @@ pub fn browser(script: &str) -> Result<Command, Missing> {
     })
 }
 
-/// Bundles the script of HTML reports again, and returns the new bundle.
+/// Bundles the scripts of HTML reports and of the live view again, and returns the folder with the new bundles.
 ///
 /// # Errors
 /// Node or npm is missing, or cannot install the pinned packages.
@@ -206,7 +206,7 @@ pub fn report_bundle() -> Result<PathBuf, Missing> {
         "node build.mjs",
         Command::new("node").arg("build.mjs").current_dir(&to),
     )?;
-    Ok(to.join("dist/page.js"))
+    Ok(to.join("dist"))
 }
 
 /// Installs the packages of a lock file.

@@ -1,4 +1,4 @@
-//! HTML reports of real runs in a browser; and the bundled script equals a new build of its sources.
+//! HTML reports of real runs in a browser; and the bundled scripts equal a new build of their sources.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -74,15 +74,20 @@ fn a_report_is_read_in_a_browser() {
 }
 
 #[test]
-fn the_script_is_what_its_sources_make() {
-    let Some(bundle) = toolchain::or_skip(toolchain::report_bundle()) else {
+fn the_scripts_are_what_their_sources_make() {
+    let Some(bundles) = toolchain::or_skip(toolchain::report_bundle()) else {
         return;
     };
-    let kept = toolchain::repository().join("crates/report/page/dist/page.js");
-    assert!(
-        std::fs::read(&bundle).unwrap() == std::fs::read(&kept).unwrap(),
-        "{} differs from the output of `npm ci && npm run build`: copy {} over it",
-        kept.display(),
-        bundle.display()
-    );
+    for script in ["page.js", "live.js"] {
+        let bundle = bundles.join(script);
+        let kept = toolchain::repository()
+            .join("crates/report/page/dist")
+            .join(script);
+        assert!(
+            std::fs::read(&bundle).unwrap() == std::fs::read(&kept).unwrap(),
+            "{} differs from the output of `npm ci && npm run build`: copy {} over it",
+            kept.display(),
+            bundle.display()
+        );
+    }
 }

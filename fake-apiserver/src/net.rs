@@ -51,7 +51,7 @@ use trace::report::Report;
 pub use self::connection::{ConnectionSettings, serve_connection};
 pub use self::core::Core;
 use self::delivery::Deliveries;
-pub use self::guard::Guard;
+pub use self::guard::{Guard, is_this_machine};
 pub use self::hooks::Webhooks;
 pub use self::in_process::{Body as InProcessBody, Broken, InProcess, Protocol, SendError};
 pub use self::kubeconfig::{Credentials, Kubeconfig};

@@ -71,7 +71,7 @@ impl Serving {
     /// Sends a control request like a test in another language.
     fn control(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             body.len()
         );
         let answer = exchange(&self.control, &format!("{head}{body}"));
@@ -374,12 +374,12 @@ fn nobody_steers_without_the_token() {
     let serving = Serving::start(&[]);
     let answer = exchange(
         &serving.control,
-        "GET /v1 HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n",
+        "GET /v1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     );
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
     let described = exchange(
         &serving.control,
-        "GET /v1/openapi.json HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n",
+        "GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     );
     assert!(described.starts_with("HTTP/1.1 200"), "{described}");
 }

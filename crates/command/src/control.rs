@@ -4,11 +4,13 @@
 //! the token, because rules change what clients receive. docs/control-api.md is its manual.
 
 mod answer;
+mod history;
 mod openapi;
+mod page;
 mod trace;
 mod wait;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 use fake_apiserver::net::Edge;
 use fake_apiserver::scenario::parse_rule;
-use fake_apiserver::server::{MemoryView, Ruled};
+use fake_apiserver::server::{MemoryView, Ruled, Server};
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -31,8 +33,10 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use self::answer::{Answer, Refusal, allowed, json_answer};
 pub(crate) use self::openapi::document as openapi;
+pub(crate) use self::page::url as page_url;
 use crate::Failure;
 use crate::judging::Judge;
+use crate::watches::{Filter, Watches};
 
 /// Maximum length of a body: a rule can contain objects.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -44,6 +48,9 @@ const REQUEST_WAIT: Duration = Duration::from_secs(30);
 /// token, or waits until one ends.
 const CONNECTIONS_MAX: usize = 256;
 
+/// Maximum number of watches in a response, unless the request has another limit.
+const WATCHES_LISTED: usize = 500;
+
 /// Delay after a failed accept: the limit of open files is reached, and an immediate retry would fail too.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -52,6 +59,10 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) struct About {
     /// Kubernetes minor version.
     pub(crate) kubernetes: String,
+    /// What is served: the id of a scenario, or the number of objects.
+    pub(crate) what: String,
+    /// Whether an upstream answers the requests.
+    pub(crate) forwards: bool,
     /// Names and addresses of the replicas.
     pub(crate) servers: Vec<(String, String)>,
     /// Path of the kubeconfig.
@@ -71,6 +82,9 @@ struct Room {
     token: String,
     about: About,
     judge: Judge,
+    watches: Watches,
+    /// The live view, if it is served.
+    page: Option<report::live::Page>,
 }
 
 impl Control {
@@ -103,13 +117,23 @@ impl Control {
         &self.token
     }
 
-    /// Serves until dropped.
-    pub(crate) async fn serve(self, edge: Edge, about: About, judge: Judge) {
+    /// Serves until dropped. `shows_page`: with the live view.
+    pub(crate) async fn serve(
+        self,
+        edge: Edge,
+        about: About,
+        judge: Judge,
+        watches: Watches,
+        shows_page: bool,
+    ) {
+        let page = shows_page.then(|| edge.steer(|server, _| page::of(server)));
         let room = Arc::new(Room {
             edge,
             token: self.token,
             about,
             judge,
+            watches,
+            page: page.flatten(),
         });
         let mut connections = Connections::default();
         let mut failed = false;
@@ -204,10 +228,8 @@ async fn answer(
     trusted: Arc<AtomicBool>,
     request: Request<Incoming>,
 ) -> Result<Answer, Infallible> {
-    Ok(match route(&room, &trusted, request).await {
-        Ok(answer) => answer,
-        Err(refusal) => refusal.into_answer(),
-    })
+    let answered = route(&room, &trusted, request).await;
+    Ok(page::secured(answered.unwrap_or_else(Refusal::into_answer)))
 }
 
 async fn route(
@@ -218,6 +240,11 @@ async fn route(
     let (head, body) = request.into_parts();
     let path = head.uri.path().trim_end_matches('/').to_owned();
     let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    page::from_here(&head.headers, segments == [""])?;
+    if let Some(page) = room.page.as_ref().filter(|_| segments == [""]) {
+        allowed(&head.method, &[Method::GET])?;
+        return Ok(page::answer(page));
+    }
     if segments == ["v1", "openapi.json"] && head.method == Method::GET {
         return Ok(json_answer(200, &openapi::document()));
     }
@@ -233,6 +260,14 @@ async fn route(
             allowed(&head.method, &[Method::GET])?;
             let streams = steered(room.edge.steer(|server, now| server.streams(now)))?;
             Ok(json_answer(200, &json!({ "streams": streams })))
+        }
+        ["v1", "watches"] => {
+            allowed(&head.method, &[Method::GET])?;
+            watches(room, &query)
+        }
+        ["v1", "history"] => {
+            allowed(&head.method, &[Method::POST])?;
+            history(room, &text(body).await?)
         }
         ["v1", "rules"] => {
             allowed(&head.method, &[Method::GET, Method::POST, Method::DELETE])?;
@@ -275,15 +310,66 @@ async fn route(
         }
         ["v1", "trace"] => {
             allowed(&head.method, &[Method::GET])?;
-            trace::follow(room.edge.clone(), &query)
+            trace::follow(room.edge.clone(), room.watches.clone(), &query)
         }
         ["v1", "verdict"] => {
             allowed(&head.method, &[Method::GET])?;
             Ok(json_answer(200, &json!(room.judge.verdict())))
         }
         _ => Err(Refusal::new(404, format!("there is no {path}"))
-            .hint("there are /v1, /v1/streams, /v1/rules, /v1/wait, /v1/trace, /v1/verdict, /v1/reset, /v1/openapi.json")),
+            .hint(
+            "there are /v1, /v1/streams, /v1/watches, /v1/rules, /v1/wait, /v1/trace, /v1/history, /v1/verdict, \
+             /v1/reset, /v1/openapi.json; / is the live view of a server started with --ui",
+        )),
     }
+}
+
+/// Returns the open watches that a query asks for.
+fn watches(room: &Room, query: &str) -> Result<Answer, Refusal> {
+    let (mut filter, mut limit) = (Filter::default(), WATCHES_LISTED);
+    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        match name {
+            "client" | "resource" => trace::read_filter(&mut filter, name, value),
+            "limit" => {
+                limit = value
+                    .parse()
+                    .map_err(|_| Refusal::bad(format!("limit={value}: expected a number of watches")))?;
+            }
+            _ => {
+                return Err(Refusal::bad(format!("unknown parameter {name}={value}"))
+                    .hint("expected client=TEXT, resource=PLURAL, limit=NUMBER"));
+            }
+        }
+    }
+    let (now, shared) = steered(room.edge.steer(|server, now| (now, shared_plurals(server))))?;
+    let view = room.watches.view(now, &filter, limit, &shared);
+    Ok(json_answer(200, &json!(view)))
+}
+
+/// Returns the plurals that several groups serve.
+fn shared_plurals(server: &Server) -> BTreeSet<String> {
+    let mut groups: BTreeMap<&str, &str> = BTreeMap::new();
+    let kinds = server.catalog().kinds().iter();
+    kinds
+        .filter(|kind| {
+            let group = groups.entry(&kind.plural).or_insert(&kind.group);
+            *group != kind.group
+        })
+        .map(|kind| kind.plural.to_string())
+        .collect()
+}
+
+/// Returns the history of an object.
+fn history(room: &Room, text: &str) -> Result<Answer, Refusal> {
+    let query = serde_saphyr::from_str(text).map_err(|error| {
+        Refusal::bad(error.to_string())
+            .hint(r#"expected an object: {"resource": "deployments.apps", "object": "default/web"}"#)
+    })?;
+    let history = room.edge.read_records(0, |records| {
+        room.watches
+            .known(|known| history::history(records, known, query))
+    });
+    Ok(json_answer(200, &json!(history)))
 }
 
 /// Adds a rule. Its mistakes are returned with their positions.
@@ -329,6 +415,8 @@ fn state(room: &Room) -> Result<Value, Refusal> {
         "nextRecord": next,
         "rules": rules,
         "openStreams": streams,
+        "what": room.about.what,
+        "origin": if room.about.forwards { "upstream" } else { "model" },
         "memory": room.edge.memory().map(|server| memory(server, room.judge.bytes())),
     }))
 }

@@ -1,7 +1,7 @@
 //! `fake-apiserver ctl`: controls a running server from another shell. Every verb is a request to its control API.
 
 pub(crate) mod client;
-mod words;
+pub(crate) mod words;
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

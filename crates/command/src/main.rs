@@ -37,6 +37,7 @@ mod stage;
 mod state;
 mod stop;
 mod token;
+mod watches;
 mod webhooks;
 mod words;
 

@@ -66,6 +66,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         },
         control_port: listening.control.control_port,
         control_token: listening.control.control_token,
+        ui: listening.control.ui,
         namespace: scenario.target.namespace.clone(),
         kubeconfig: listening.kubeconfig,
     };

@@ -157,6 +157,7 @@ fn staged(
         },
         control_port: proxy.control.control_port,
         control_token: proxy.control.control_token.clone(),
+        ui: proxy.control.ui,
         namespace: None,
         kubeconfig: proxy.client_kubeconfig.clone(),
     }

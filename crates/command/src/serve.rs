@@ -144,6 +144,12 @@ pub(crate) struct ControlArguments {
         hide_env_values = true
     )]
     pub(crate) control_token: Option<String>,
+    /// Serve the live view on the control API's port, and print its URL.
+    ///
+    /// A page for a browser on this machine: open watches and how far they are behind, requests, events, rules and violations as
+    /// they happen, and buttons for the verbs of `ctl`. The URL contains the control token.
+    #[arg(long)]
+    pub(crate) ui: bool,
     /// Seed for all randomness (generated names, watch timeouts).
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -213,6 +219,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         },
         control_port: listening.control.control_port,
         control_token: listening.control.control_token,
+        ui: listening.control.ui,
         namespace: None,
         kubeconfig: listening.kubeconfig,
     };

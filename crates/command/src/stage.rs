@@ -17,11 +17,12 @@ use fake_apiserver::server::Server;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 
-use crate::control::{About, Control};
+use crate::control::{About, Control, page_url};
 use crate::judging::Judge;
 use crate::kubeconfig::Kubeconfig;
 use crate::state::{State, StateFile};
 use crate::stop::Stop;
+use crate::watches::Watches;
 use crate::words::quoted;
 use crate::{Failure, output, random};
 
@@ -94,6 +95,8 @@ pub(crate) struct Stage {
     pub(crate) serving: ServeOptions,
     pub(crate) control_port: u16,
     pub(crate) control_token: Option<String>,
+    /// Whether the control API has the live view.
+    pub(crate) ui: bool,
     /// Default namespace of the kubeconfig.
     pub(crate) namespace: Option<String>,
     /// Path of the kubeconfig; `None`: a new folder.
@@ -112,6 +115,8 @@ pub(crate) struct Running {
     does: String,
     kubeconfigs: Vec<Kubeconfig>,
     judge: Judge,
+    watches: Watches,
+    ui: bool,
     state: State,
     _state_file: Option<StateFile>,
 }
@@ -177,6 +182,7 @@ impl Running {
             server.starts_at(wall_clock());
         }
         let (kubernetes, does) = stage.origin.words();
+        let forwards = matches!(stage.origin, Origin::Upstream { .. });
         Ok(Self {
             edge: match stage.origin {
                 Origin::Model(_) => Edge::with_webhooks(server, stage.serving.webhooks),
@@ -186,6 +192,8 @@ impl Running {
             listeners,
             about: About {
                 kubernetes,
+                what: state.what.clone(),
+                forwards,
                 servers,
                 kubeconfig: kubeconfigs[0].path().display().to_string(),
             },
@@ -193,6 +201,8 @@ impl Running {
             steering,
             kubeconfigs,
             judge,
+            watches: Watches::new(forwards),
+            ui: stage.ui,
             state,
             _state_file: state_file,
         })
@@ -231,12 +241,28 @@ impl Running {
                 control.url()
             ));
         }
+        self.introduce_page();
         Ok(())
     }
 
     /// Returns the URL of the first replica.
     pub(crate) fn url(&self) -> &str {
         &self.about.servers[0].1
+    }
+
+    /// Logs the URL of the live view, if it is served.
+    pub(crate) fn introduce_page(&self) {
+        if self.ui {
+            let (url, token) = &self.steering;
+            output::log(&format!("live view at {}", page_url(url, token)));
+        }
+    }
+
+    /// Returns port and token of the control API.
+    pub(crate) fn seat(&self) -> (u16, String) {
+        let (url, token) = &self.steering;
+        let port = url.rsplit(':').next().and_then(|port| port.parse().ok());
+        (port.unwrap_or(0), token.clone())
     }
 
     /// Returns the path of the kubeconfig of the first replica.
@@ -261,7 +287,13 @@ impl Running {
         mut on_records: impl FnMut(Duration, &[Record]),
     ) {
         let mut next_seq = from;
+        let heard = self.watches.clone();
+        let mut on_records = |now: Duration, records: &[Record]| {
+            heard.hear(records);
+            on_records(now, records);
+        };
         let (edge, about, judge) = (self.edge.clone(), self.about.clone(), self.judge.clone());
+        let (watches, shows_page) = (self.watches.clone(), self.ui);
         let (stopping, _) = tokio::sync::watch::channel(false);
         let replicas = std::mem::take(&mut self.listeners);
         let control = self.control.take();
@@ -276,7 +308,11 @@ impl Running {
         let serving = futures::future::join_all(serving);
         let steering = async {
             match control {
-                Some(control) => control.serve(edge.clone(), about, judge).await,
+                Some(control) => {
+                    control
+                        .serve(edge.clone(), about, judge, watches, shows_page)
+                        .await;
+                }
                 None => std::future::pending().await,
             }
         };

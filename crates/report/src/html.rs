@@ -27,7 +27,8 @@ use crate::results::Results;
 use crate::text::{count, cut};
 use crate::timeline::Line;
 
-const STYLE: &str = include_str!("../page/src/page.css");
+/// The look of the report, and of the live view.
+pub(crate) const STYLE: &str = include_str!("../page/src/page.css");
 
 /// Bundled from `page/src` by `page/build.mjs`, with the licences of what it contains.
 const SCRIPT: &str = include_str!("../page/dist/page.js");
@@ -194,7 +195,7 @@ fn help() -> Markup {
 }
 
 /// Returns the hash by which the policy allows an inline script or style.
-fn source_hash(text: &str) -> String {
+pub(crate) fn source_hash(text: &str) -> String {
     format!(
         "'sha256-{}'",
         BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()))

@@ -9,6 +9,7 @@ pub mod annotations;
 pub mod badge;
 pub mod diff;
 pub mod html;
+pub mod live;
 pub mod published;
 pub mod results;
 pub mod sarif;

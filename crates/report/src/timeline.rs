@@ -181,7 +181,8 @@ pub fn trimmed(records: &[Record], proofs: &BTreeSet<u64>, bytes_max: usize) -> 
     fits.unwrap_or_else(|| of(TRIMMED[TRIMMED.len() - 1]))
 }
 
-fn drawn(record: &Record) -> Line {
+/// Returns the row of a record.
+pub fn drawn(record: &Record) -> Line {
     let what = &record.what;
     let step = if let What::Step { step, .. } = what {
         Some(*step)

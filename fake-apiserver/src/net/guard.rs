@@ -200,10 +200,23 @@ impl Visitor<'_> {
     fn is_local(&self, authority: &str) -> bool {
         let host = host_of(authority).to_ascii_lowercase();
         let host = host.strip_suffix('.').unwrap_or(&host);
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return address.is_loopback() || self.names.iter().any(|name| name.parse() == Ok(address));
+        if is_this_machine(authority) {
+            return true;
         }
-        host == "localhost" || host.ends_with(".localhost") || self.names.iter().any(|name| name == host)
+        match host.parse::<IpAddr>() {
+            Ok(address) => self.names.iter().any(|name| name.parse() == Ok(address)),
+            Err(_) => self.names.iter().any(|name| name == host),
+        }
+    }
+}
+
+/// Whether `authority` (host and port) is a loopback address or `localhost`: no name that somebody else resolves.
+pub fn is_this_machine(authority: &str) -> bool {
+    let host = host_of(authority).to_ascii_lowercase();
+    let host = host.strip_suffix('.').unwrap_or(&host);
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
 }
 

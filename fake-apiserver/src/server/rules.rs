@@ -125,10 +125,7 @@ impl Server {
     /// # Errors
     /// There are too many rules, or one that is done at once has nothing to be done to.
     pub fn add_rule_ahead(&mut self, now: Duration, rule: Rule) -> Result<Ruled, RuleRefused> {
-        let undoable = rule.actions.iter().find_map(Action::needs_model);
-        if let Some((why, instead)) = undoable.filter(|_| self.api.forwards()) {
-            return Err(RuleRefused::NotUpstream { why, instead });
-        }
+        self.can_do(&rule)?;
         let does = words(&rule.actions);
         let RuleTrigger::Request(_) = rule.when else {
             return self.do_now(now, &rule, does);
@@ -148,6 +145,18 @@ impl Server {
         let view = standing.view(id);
         self.rules.standing.insert(id, standing);
         Ok(Ruled::Standing(view))
+    }
+
+    /// Checks that what answers the requests can do the actions of a rule.
+    ///
+    /// # Errors
+    /// It has an action that only the model can do, and an upstream answers.
+    pub fn can_do(&self, rule: &Rule) -> Result<(), RuleRefused> {
+        let undoable = rule.actions.iter().find_map(Action::needs_model);
+        match undoable.filter(|_| self.api.forwards()) {
+            Some((why, instead)) => Err(RuleRefused::NotUpstream { why, instead }),
+            None => Ok(()),
+        }
     }
 
     /// Removes a rule. `None`: no rule has that number.

@@ -28,6 +28,10 @@ type State struct {
 	OpenStreams uint64 `json:"openStreams"`
 	// Memory in use.
 	Memory *Memory `json:"memory,omitempty"`
+	// What is served: the id of a scenario, or the number of objects.
+	What string `json:"what,omitempty"`
+	// What answers the requests.
+	Origin string `json:"origin,omitempty"`
 }
 
 // Stream: An open response.
@@ -48,6 +52,48 @@ type Stream struct {
 	OpenMs uint64 `json:"openMs"`
 	// User-Agent header.
 	UserAgent string `json:"userAgent,omitempty"`
+}
+
+// Watches: The open watches. Counts are of those that the parameters select.
+type Watches struct {
+	// Time since the start of the server, in milliseconds.
+	NowMs uint64 `json:"nowMs"`
+	// Number of open watches.
+	Open uint64 `json:"open"`
+	// Of these, the selected ones.
+	Matched uint64 `json:"matched"`
+	// Of the selected ones, those behind for more than a second.
+	Behind uint64 `json:"behind"`
+	// Of the selected ones, those that are stalled.
+	Stalled uint64 `json:"stalled"`
+	// Events sent to the selected ones.
+	EventsPerSecond uint64 `json:"eventsPerSecond"`
+	// Names of clients with open watches.
+	Clients []string `json:"clients"`
+	// Resources with open watches.
+	Resources []string `json:"resources"`
+	// The selected watches.
+	Watches []Watch `json:"watches"`
+}
+
+// ObjectQuery: An object.
+type ObjectQuery struct {
+	// Resource: `pods`, `deployments.apps`.
+	Resource string `json:"resource"`
+	// `namespace/name`, or `name` without a namespace.
+	Object string `json:"object"`
+}
+
+// History: What the trace has of an object.
+type History struct {
+	// Resource.
+	Resource string `json:"resource"`
+	// Object.
+	Object string `json:"object"`
+	// Older versions that are left out.
+	LeftOut uint64 `json:"leftOut"`
+	// Versions, in order.
+	Versions []ObjectVersion `json:"versions"`
 }
 
 // ActiveRule: An active rule.
@@ -240,6 +286,62 @@ type Memory struct {
 	Budget uint64 `json:"budget"`
 }
 
+// Watch: An open watch.
+type Watch struct {
+	// Number of the request.
+	Stream uint64 `json:"stream"`
+	// Number of the connection.
+	Connection uint64 `json:"connection"`
+	// Replica.
+	Replica string `json:"replica"`
+	// User-Agent header.
+	Client string `json:"client"`
+	// Resource: `pods`, `deployments.apps`.
+	Resource string `json:"resource"`
+	// `waiting`: without a response head. `stalled`: nothing is sent any more.
+	State string `json:"state"`
+	// Last version sent, or requested.
+	ResourceVersion string `json:"resourceVersion"`
+	// Events sent, bookmarks and errors included.
+	Events uint64 `json:"events"`
+	// Events sent in a second.
+	EventsPerSecond uint64 `json:"eventsPerSecond"`
+	// Age in milliseconds.
+	OpenMs uint64 `json:"openMs"`
+	// Namespace of the path.
+	Namespace string `json:"namespace,omitempty"`
+	// Whether it has a selector.
+	Selective any `json:"selective,omitempty"`
+	// Changes of the collection after that version. Absent: not known, because of a selector.
+	Behind uint64 `json:"behind"`
+	// Age of the oldest of them, in milliseconds.
+	BehindMs uint64 `json:"behindMs,omitempty"`
+	// Time since the last event, in milliseconds.
+	LastEventMs uint64 `json:"lastEventMs,omitempty"`
+	// Time since the last bookmark, in milliseconds.
+	LastBookmarkMs uint64 `json:"lastBookmarkMs,omitempty"`
+}
+
+// ObjectVersion: A version of an object.
+type ObjectVersion struct {
+	// Version.
+	ResourceVersion string `json:"resourceVersion"`
+	// Time of the write, or of the first event, in milliseconds.
+	AtMs uint64 `json:"atMs"`
+	// Watch events with this version.
+	Sent uint64 `json:"sent"`
+	// Of these, those that a script or rule changed.
+	Scripted uint64 `json:"scripted"`
+	// The first of them.
+	Events []SentEvent `json:"events"`
+	// Absent: the write is not in the trace.
+	Write string `json:"write,omitempty"`
+	// Number of the request that wrote it.
+	By uint64 `json:"by,omitempty"`
+	// Time of the last event, in milliseconds.
+	LastSentMs uint64 `json:"lastSentMs,omitempty"`
+}
+
 // ClientVerdict: Verdict on one User-Agent.
 type ClientVerdict struct {
 	// User-Agent.
@@ -256,6 +358,20 @@ type ClientVerdict struct {
 	Violations map[string]uint64 `json:"violations"`
 	// The first violations in full.
 	Contradictions []Violation `json:"contradictions"`
+}
+
+// SentEvent: A watch event that was sent.
+type SentEvent struct {
+	// Number of the watch.
+	Stream uint64 `json:"stream"`
+	// User-Agent header.
+	Client string `json:"client"`
+	// Type and object.
+	Event string `json:"event"`
+	// Time in milliseconds.
+	AtMs uint64 `json:"atMs"`
+	// Whether a script or rule changed it.
+	Scripted any `json:"scripted,omitempty"`
 }
 
 // Violation: A violated invariant, with the request that proves it.
@@ -291,6 +407,16 @@ func (c *Control) State(ctx context.Context) (State, error) {
 func (c *Control) Streams(ctx context.Context) ([]Stream, error) {
 	answer, err := send[map[string][]Stream](ctx, c, "GET", "/v1/streams", nil)
 	return answer["streams"], err
+}
+
+// Watches: Open watches, and how far they are behind; those that are stalled or behind first.
+func (c *Control) Watches(ctx context.Context, limit uint64) (Watches, error) {
+	return send[Watches](ctx, c, "GET", fmt.Sprintf("/v1/watches?limit=%d", limit), nil)
+}
+
+// History: Versions of an object, and the watches that were sent each.
+func (c *Control) History(ctx context.Context, objectquery ObjectQuery) (History, error) {
+	return send[History](ctx, c, "POST", "/v1/history", objectquery)
 }
 
 // Rules: Active rules.

@@ -23,6 +23,10 @@ export interface State {
     openStreams: number;
     /** Memory in use. */
     memory?: Memory;
+    /** What is served: the id of a scenario, or the number of objects. */
+    what?: string;
+    /** What answers the requests. */
+    origin?: 'model' | 'upstream';
 }
 
 /** An open response. */
@@ -43,6 +47,48 @@ export interface Stream {
     openMs: number;
     /** User-Agent header. */
     userAgent?: string;
+}
+
+/** The open watches. Counts are of those that the parameters select. */
+export interface Watches {
+    /** Time since the start of the server, in milliseconds. */
+    nowMs: number;
+    /** Number of open watches. */
+    open: number;
+    /** Of these, the selected ones. */
+    matched: number;
+    /** Of the selected ones, those behind for more than a second. */
+    behind: number;
+    /** Of the selected ones, those that are stalled. */
+    stalled: number;
+    /** Events sent to the selected ones. */
+    eventsPerSecond: number;
+    /** Names of clients with open watches. */
+    clients: string[];
+    /** Resources with open watches. */
+    resources: string[];
+    /** The selected watches. */
+    watches: Watch[];
+}
+
+/** An object. */
+export interface ObjectQuery {
+    /** Resource: `pods`, `deployments.apps`. */
+    resource: string;
+    /** `namespace/name`, or `name` without a namespace. */
+    object: string;
+}
+
+/** What the trace has of an object. */
+export interface History {
+    /** Resource. */
+    resource: string;
+    /** Object. */
+    object: string;
+    /** Older versions that are left out. */
+    leftOut: number;
+    /** Versions, in order. */
+    versions: ObjectVersion[];
 }
 
 /** An active rule. */
@@ -235,6 +281,62 @@ export interface Memory {
     budget: number;
 }
 
+/** An open watch. */
+export interface Watch {
+    /** Number of the request. */
+    stream: number;
+    /** Number of the connection. */
+    connection: number;
+    /** Replica. */
+    replica: 'primary' | 'secondary';
+    /** User-Agent header. */
+    client: string;
+    /** Resource: `pods`, `deployments.apps`. */
+    resource: string;
+    /** `waiting`: without a response head. `stalled`: nothing is sent any more. */
+    state: 'waiting' | 'open' | 'stalled';
+    /** Last version sent, or requested. */
+    resourceVersion: string;
+    /** Events sent, bookmarks and errors included. */
+    events: number;
+    /** Events sent in a second. */
+    eventsPerSecond: number;
+    /** Age in milliseconds. */
+    openMs: number;
+    /** Namespace of the path. */
+    namespace?: string;
+    /** Whether it has a selector. */
+    selective?: unknown;
+    /** Changes of the collection after that version. Absent: not known, because of a selector. */
+    behind?: number;
+    /** Age of the oldest of them, in milliseconds. */
+    behindMs?: number;
+    /** Time since the last event, in milliseconds. */
+    lastEventMs?: number;
+    /** Time since the last bookmark, in milliseconds. */
+    lastBookmarkMs?: number;
+}
+
+/** A version of an object. */
+export interface ObjectVersion {
+    /** Version. */
+    resourceVersion: string;
+    /** Time of the write, or of the first event, in milliseconds. */
+    atMs: number;
+    /** Watch events with this version. */
+    sent: number;
+    /** Of these, those that a script or rule changed. */
+    scripted: number;
+    /** The first of them. */
+    events: SentEvent[];
+    /** Absent: the write is not in the trace. */
+    write?: 'create' | 'update' | 'delete';
+    /** Number of the request that wrote it. */
+    by?: number;
+    /** Time of the last event, in milliseconds. */
+    lastSentMs?: number;
+}
+
 /** Verdict on one User-Agent. */
 export interface ClientVerdict {
     /** User-Agent. */
@@ -251,6 +353,20 @@ export interface ClientVerdict {
     violations: Record<string, number>;
     /** The first violations in full. */
     contradictions: Violation[];
+}
+
+/** A watch event that was sent. */
+export interface SentEvent {
+    /** Number of the watch. */
+    stream: number;
+    /** User-Agent header. */
+    client: string;
+    /** Type and object. */
+    event: string;
+    /** Time in milliseconds. */
+    atMs: number;
+    /** Whether a script or rule changed it. */
+    scripted?: unknown;
 }
 
 /** A violated invariant, with the request that proves it. */
@@ -283,6 +399,10 @@ export class Operations {
     state(): Promise<State>;
     /** Open responses. */
     streams(): Promise<Stream[]>;
+    /** Open watches, and how far they are behind; those that are stalled or behind first. */
+    watches(limit?: number): Promise<Watches>;
+    /** Versions of an object, and the watches that were sent each. */
+    history(objectquery: ObjectQuery | string): Promise<History>;
     /** Active rules. */
     rules(): Promise<ActiveRule[]>;
     /** Add a rule; without `when` its actions run immediately. */

@@ -12,6 +12,16 @@ export class Operations {
         return (await this._send('GET', '/v1/streams')).streams;
     }
 
+    /** Open watches, and how far they are behind; those that are stalled or behind first. */
+    async watches(limit = 0) {
+        return await this._send('GET', `/v1/watches?limit=${limit}`);
+    }
+
+    /** Versions of an object, and the watches that were sent each. */
+    async history(objectquery) {
+        return await this._send('POST', '/v1/history', objectquery);
+    }
+
     /** Active rules. */
     async rules() {
         return (await this._send('GET', '/v1/rules')).rules;

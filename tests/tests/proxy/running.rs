@@ -177,7 +177,7 @@ impl Running {
         let token = self.announced["token"].as_str().unwrap();
         let body = r#"{"when": {"watch": "next"}, "timeout": "1s"}"#;
         let wait = format!(
-            "POST /v1/wait HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            "POST /v1/wait HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );
         for _ in 0..60 {

@@ -130,7 +130,7 @@ impl Kind {
 
 /// How a watch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum How {
+pub(crate) enum How {
     /// End the response cleanly.
     Eof,
     /// Close the connection in mid-body.
@@ -140,7 +140,7 @@ pub(super) enum How {
 }
 
 impl How {
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Eof => "eof",
             Self::Fin => "fin",
@@ -214,7 +214,7 @@ pub(super) fn reply(
 }
 
 /// Returns the action for a 410 as an event, after which the stream ends, as in kube-apiserver.
-pub(super) fn expired_event() -> Value {
+pub(crate) fn expired_event() -> Value {
     json!([
         {"error": {"code": 410, "reason": "Expired", "message": TOO_OLD}},
         {"end": "eof"},
@@ -222,7 +222,7 @@ pub(super) fn expired_event() -> Value {
 }
 
 /// Returns the action for a bookmark.
-pub(super) fn bookmark(version: Option<String>) -> Value {
+pub(crate) fn bookmark(version: Option<String>) -> Value {
     match version {
         Some(version) => json!({ "bookmark": { "rv": version } }),
         None => json!({ "bookmark": null }),

@@ -337,6 +337,7 @@ pub(super) fn staged(
         },
         control_port: 0,
         control_token: None,
+        ui: false,
         namespace: None,
         kubeconfig: None,
     })

@@ -1,5 +1,6 @@
 //! Options of `run`, and their help. It must not know what they do.
 
+use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,6 +85,14 @@ pub(crate) struct Run {
     /// Each has its own server and process: use more than one only if the processes do not conflict, e.g. on a port.
     #[arg(long, short, value_name = "N", default_value = "1")]
     pub(super) jobs: NonZeroUsize,
+    /// Serve the live view, and print its URL.
+    ///
+    /// A page for a browser on this machine, which follows one scenario after the other. The URL contains the control token.
+    #[arg(long, conflicts_with = "jobs")]
+    pub(super) ui: bool,
+    /// Port and token of the live view, which are the same for every scenario.
+    #[arg(skip)]
+    pub(super) seat: RefCell<Option<(u16, String)>>,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(super) format: Format,

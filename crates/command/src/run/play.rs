@@ -148,14 +148,16 @@ async fn play_one(
     let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
     let limits = timeouts::disable(Limits::wire());
     let server = Server::with_limits(scenario.clone(), run.seed, limits);
+    let (control_port, control_token) = run.seat.borrow().clone().unzip();
     let stage = Stage {
         server,
         what: scenario.id.clone(),
         origin: Origin::Model(scenario.server.version),
         wall_clock: None,
         serving: stage::serving(&scenario.server, run.tls),
-        control_port: 0,
-        control_token: None,
+        control_port: control_port.unwrap_or(0),
+        control_token,
+        ui: run.ui,
         namespace: scenario.target.namespace.clone(),
         kubeconfig: None,
     };
@@ -166,6 +168,10 @@ async fn play_one(
         .map(|excuse| excuse.invariant.clone());
     let judge = Judge::new(Loops::One, excused.collect());
     let mut running = Running::open(stage, judge.clone()).await?;
+    if run.ui && run.seat.borrow().is_none() {
+        running.introduce_page();
+        run.seat.replace(Some(running.seat()));
+    }
     #[expect(
         clippy::disallowed_methods,
         reason = "the command is an edge, and reports how long a run took"

@@ -1,4 +1,5 @@
 // The script of the report: it draws timelines from the tables, filters, and moves. Without it the page is complete.
+import { Table, barred } from "./events.js";
 import { filterTests } from "./filter.js";
 import { listenToKeys } from "./keys.js";
 import { Timeline } from "./timeline.js";
@@ -9,7 +10,12 @@ const timelines = new Map();
 export function timelineOf(attempt) {
   const figure = attempt.querySelector("figure.timeline");
   if (!figure || !attempt.open) return undefined;
-  if (!timelines.has(figure)) timelines.set(figure, new Timeline(figure, attempt));
+  if (!timelines.has(figure)) {
+    const table = new Table(attempt.querySelector("div.events"));
+    const timeline = new Timeline(figure, table);
+    timeline.show(barred(table.events));
+    timelines.set(figure, timeline);
+  }
   return timelines.get(figure);
 }
 
@@ -30,7 +36,9 @@ function follow() {
   const attempt = target.closest("details.attempt") ?? target.querySelector?.("details.attempt");
   if (attempt && target.matches("article, details")) attempt.open = true;
   about(attempt);
-  if (target.matches("tr[data-t]")) timelineOf(attempt)?.selectRow(target);
+  const timeline = target.matches("tr[data-t]") && timelineOf(attempt);
+  const event = timeline && timeline.list.of(target);
+  if (event) timeline.choose(event, true);
   target.scrollIntoView({ block: target.matches("tr, .line") ? "center" : "start" });
 }
 

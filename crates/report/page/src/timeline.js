@@ -1,10 +1,11 @@
-// The drawing of one attempt: three lanes over time, an overview with a brush, and what is selected.
+// The drawing of a trace: three lanes over time, an overview with a brush, and what is selected. The report and the live view
+// use it: what lists the events beside the drawing is an argument.
 import { axisBottom } from "d3-axis";
 import { brushX } from "d3-brush";
 import { scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import { zoom, zoomIdentity } from "d3-zoom";
-import { places, read, stack } from "./events.js";
+import { places, stack } from "./events.js";
 
 const LANES = [
   ["client", "Client events"],
@@ -29,22 +30,38 @@ const textWidth = (text) => text.length * CHARACTER + 8;
 /** Cut and not rounded, as the times in sentences are. */
 const seconds = (ms) => (Math.floor(ms) / 1000).toFixed(3);
 
+/**
+ * Draws into a figure. `list` shows the same events as text: `sift(fits)` hides those that do not fit the filter,
+ * `choose(event, isLinked)` shows one as selected, `sentences(event)` returns the violations that it is evidence of.
+ */
 export class Timeline {
-  constructor(figure, attempt) {
+  constructor(figure, list, { lanes = LANES.map(([lane]) => lane), about = "The table below has the same events." } = {}) {
     this.figure = figure;
-    this.attempt = attempt;
-    this.region = attempt.querySelector("div.events");
-    Object.assign(this, read(this.region.querySelector("table")));
+    this.list = list;
+    this.drawn = LANES.filter(([lane]) => lanes.includes(lane));
+    this.about = about;
+    this.events = [];
     this.linear = false;
     this.transform = zoomIdentity;
     this.words = "";
-    this.lanes = new Set(LANES.map(([lane]) => lane));
-    figure.hidden = this.events.length < 2;
-    if (figure.hidden) return;
-    this.controls();
-    this.frame();
-    this.resize();
-    new ResizeObserver(() => this.resize()).observe(figure);
+    this.lanes = new Set(lanes);
+    /** Rows of requests and connections that were needed: a live drawing does not jump. */
+    this.rows = { connections: 0, requests: 0 };
+  }
+
+  /** Draws these events instead of those before. */
+  show({ events, requests, connections }) {
+    const isNew = !this.plot;
+    Object.assign(this, { events, requests, connections });
+    this.selected = this.selected && events.find((event) => event.key === this.selected.key);
+    this.figure.hidden = events.length < 2;
+    if (this.figure.hidden) return;
+    if (isNew) {
+      this.controls();
+      this.frame();
+      new ResizeObserver(() => this.resize()).observe(this.figure);
+    }
+    this.resize(true);
   }
 
   controls() {
@@ -60,7 +77,7 @@ export class Timeline {
         this.sift();
       })
       .node();
-    for (const [lane, title] of LANES) {
+    for (const [lane, title] of this.drawn.length > 1 ? this.drawn : []) {
       const label = bar.append("label").attr("class", `lane ${lane}`);
       label
         .append("input")
@@ -87,7 +104,7 @@ export class Timeline {
 
   /** What stays when the width changes. */
   frame() {
-    const name = `Timeline, ${this.events.length} events. Arrow keys move it, n and p select events, plus and minus zoom. The table below has the same events.`;
+    const name = `Timeline, ${this.events.length} events. Arrow keys move it, n and p select events, plus and minus zoom. ${this.about}`;
     this.plot = select(this.figure)
       .append("div")
       .attr("class", "plot")
@@ -131,23 +148,27 @@ export class Timeline {
     this.base = scaleLinear([0, last * 1.02], [SIDE, width - SIDE]);
     const at = (index) => this.base(this.places[index]);
     const bars = this.requests.map((bar) => [at(bar.from), Math.max(at(bar.to) + 3, at(bar.from) + textWidth(bar.label))]);
-    stack(bars, BARS_MAX).forEach((row, index) => (this.requests[index].line = row));
+    stack(bars, BARS_MAX).forEach(({ row, isCrowded }, index) => Object.assign(this.requests[index], { line: row, isCrowded }));
     const wires = this.connections.map((bar) => [at(bar.from), at(bar.to) + 1]);
-    stack(wires, CONNECTIONS_MAX).forEach((row, index) => (this.connections[index].line = row));
-    const rows = (bars) => Math.max(0, ...bars.map((bar) => bar.line + 1));
+    stack(wires, CONNECTIONS_MAX).forEach(({ row }, index) => (this.connections[index].line = row));
+    for (const kind of ["connections", "requests"]) this.rows[kind] = Math.max(this.rows[kind], ...this[kind].map((bar) => bar.line + 1));
+    const { rows } = this;
     const marks = TITLE + 12 + LABEL_ROWS * LABEL_HEIGHT;
-    const wire = TITLE + rows(this.connections) * CONNECTION + 4 + rows(this.requests) * BAR + 6;
+    const wire = TITLE + rows.connections * CONNECTION + 4 + rows.requests * BAR + 6;
     const heights = { client: marks, wire, server: marks };
     this.tops = {};
     let y = FLAGS;
-    for (const [lane] of LANES) {
+    for (const [lane] of this.drawn) {
       this.tops[lane] = { top: y, height: heights[lane] };
       y += heights[lane];
     }
     this.bottom = y;
     this.height = y + AXIS + OVERVIEW + 4;
-    this.barsTop = this.tops.wire.top + TITLE + rows(this.connections) * CONNECTION + 4;
-    this.build();
+    this.barsTop = this.tops.wire.top + TITLE + rows.connections * CONNECTION + 4;
+    const size = `${width} ${this.height}`;
+    if (size !== this.size) this.build();
+    this.size = size;
+    this.scale();
     this.draw();
     this.moveBrush();
   }
@@ -158,29 +179,34 @@ export class Timeline {
     svg.attr("viewBox", `0 0 ${width} ${height}`).attr("width", width).attr("height", height);
     const clip = `clip-${(Timeline.count = (Timeline.count ?? 0) + 1)}`;
     svg.append("clipPath").attr("id", clip).append("rect").attr("width", width).attr("height", bottom);
-    for (const [lane, title] of LANES) {
+    for (const [lane, title] of this.drawn) {
       const { top, height } = this.tops[lane];
       svg.append("rect").attr("class", `band ${lane}`).attr("y", top).attr("width", width).attr("height", height);
       svg.append("text").attr("class", "lane-title").attr("x", SIDE).attr("y", top + 14).text(title);
     }
     const clipped = svg.append("g").attr("clip-path", `url(#${clip})`);
     this.layers = {};
-    for (const name of ["waits", "guides", "connections", "requests", "marks", "labels", "flags"]) {
+    for (const name of ["bands", "waits", "guides", "connections", "requests", "marks", "labels", "flags"]) {
       this.layers[name] = clipped.append("g").attr("class", name);
     }
     this.axis = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`);
     this.pane = svg.append("rect").attr("class", "pane").attr("width", width).attr("height", bottom);
     this.pane.on("click", (event) => this.pick(event));
-    this.zooming
-      .extent([[0, 0], [width, bottom]])
-      .translateExtent([[0, 0], [width, bottom]])
-      .scaleExtent([1, Math.max(8, this.events.length * 2)]);
+    this.zooming.extent([[0, 0], [width, bottom]]).translateExtent([[0, 0], [width, bottom]]);
     this.pane.call(this.zooming).on("dblclick.zoom", null);
     this.pane.property("__zoom", this.transform);
-    const overview = svg.append("g").attr("class", "overview").attr("transform", `translate(0,${bottom + AXIS})`);
-    overview.append("rect").attr("class", "ground").attr("x", SIDE).attr("width", width - 2 * SIDE).attr("height", OVERVIEW);
+    this.overview = svg.append("g").attr("class", "overview").attr("transform", `translate(0,${bottom + AXIS})`);
+    this.overview.append("rect").attr("class", "ground").attr("x", SIDE).attr("width", width - 2 * SIDE).attr("height", OVERVIEW);
+    this.ticks = this.overview.append("g");
+    this.brushing.extent([[SIDE, 0], [width - SIDE, OVERVIEW]]);
+    this.brush = this.overview.append("g").attr("class", "brush").call(this.brushing);
+  }
+
+  /** The overview of all events, and how far it can be zoomed into. */
+  scale() {
+    this.zooming.scaleExtent([1, Math.max(8, this.events.length * 2)]);
     const lines = { client: 0, wire: 1, server: 2 };
-    overview
+    this.ticks
       .selectAll("rect.tick")
       .data(this.events)
       .join("rect")
@@ -189,8 +215,6 @@ export class Timeline {
       .attr("y", (event) => (event.proof ? 1 : 3 + (lines[event.lane] * (OVERVIEW - 6)) / 3))
       .attr("width", (event) => (event.proof ? 2 : 1.2))
       .attr("height", (event) => (event.proof ? OVERVIEW - 2 : (OVERVIEW - 6) / 3 - 1));
-    this.brushing.extent([[SIDE, 0], [width - SIDE, OVERVIEW]]);
-    this.brush = overview.append("g").attr("class", "brush").call(this.brushing);
   }
 
   moveBrush() {
@@ -209,10 +233,19 @@ export class Timeline {
     const state = (event) =>
       `${event.proof ? "proof " : ""}${event.scripted ? "scripted " : ""}${event === this.selected ? "selected " : ""}${fits(event) ? "" : "sifted"}`;
 
+    layers.bands
+      .selectAll("rect")
+      .data(this.bands(at), ([flag]) => flag)
+      .join("rect")
+      .attr("x", ([, from]) => from - 6)
+      .attr("width", ([, from, to]) => to - from + 12)
+      .attr("y", 0)
+      .attr("height", bottom);
+
     const guides = seen.filter((event) => event.kind === "step" || event.proof || event === this.selected);
     layers.guides
       .selectAll("line")
-      .data(guides, (event) => event.index)
+      .data(guides, (event) => event.key)
       .join("line")
       .attr("class", (event) => `${event.kind} ${state(event)}`)
       .attr("x1", (event) => at(event.index))
@@ -224,7 +257,7 @@ export class Timeline {
     const wide = waits
       .map((event) => ({ event, from: at(event.index - 1), to: at(event.index) }))
       .filter(({ event, from, to }) => isSeen(from, to) && to - from > textWidth(seconds(event.ms)) + 10);
-    const wait = layers.waits.selectAll("g").data(wide, ({ event }) => event.index).join((enter) => {
+    const wait = layers.waits.selectAll("g").data(wide, ({ event }) => event.key).join((enter) => {
       const group = enter.append("g");
       group.append("rect").attr("y", FLAGS).attr("height", bottom - FLAGS);
       group.append("text").attr("text-anchor", "middle").attr("y", bottom - 6);
@@ -247,7 +280,7 @@ export class Timeline {
 
     const y = (bar) => this.barsTop + bar.line * BAR;
     const bars = this.requests.filter((bar) => isSeen(at(bar.from), at(bar.to) + textWidth(bar.label)));
-    const bar = layers.requests.selectAll("g.request").data(bars, (bar) => bar.from).join((enter) => {
+    const bar = layers.requests.selectAll("g.request").data(bars, (bar) => bar.key).join((enter) => {
       const group = enter.append("g").attr("class", (bar) => `request ${bar.verb}`);
       group.append("rect").attr("height", BAR - 6).attr("rx", 2);
       group.append("text").attr("dy", 11);
@@ -264,7 +297,7 @@ export class Timeline {
       .select("text")
       .attr("x", (bar) => Math.max(4, at(bar.from) + 5))
       .attr("y", y)
-      .text((bar) => bar.label);
+      .text((bar) => (bar.isCrowded ? "" : bar.label));
     const lineOf = new Map(this.requests.flatMap((bar) => bar.events.map((event) => [event, bar])));
     const placed = (event) => {
       const { top } = tops[event.lane];
@@ -276,7 +309,7 @@ export class Timeline {
 
     layers.marks
       .selectAll("circle")
-      .data(seen, (event) => event.index)
+      .data(seen, (event) => event.key)
       .join((enter) => {
         const circle = enter.append("circle");
         circle.append("title").text((event) => `${seconds(event.ms)} s  ${event.text}`);
@@ -292,11 +325,23 @@ export class Timeline {
     this.drawAxis(x, at);
   }
 
+  /** From the first to the last evidence of each violation. */
+  bands(at) {
+    const bands = new Map();
+    for (const event of this.events) {
+      for (const { href } of event.flags) {
+        const [, from = at(event.index)] = bands.get(href) ?? [];
+        bands.set(href, [href, from, at(event.index)]);
+      }
+    }
+    return [...bands.values()];
+  }
+
   /** Labels where there is room: evidence and the selection first, then by time. */
   drawLabels(seen, at) {
     const rank = (event) => (event === this.selected ? 0 : event.proof ? 1 : event.kind === "bound" ? 3 : 2);
     const labels = [];
-    for (const lane of ["client", "server"]) {
+    for (const [lane] of this.drawn.filter(([lane]) => lane !== "wire")) {
       const taken = Array.from({ length: LABEL_ROWS }, () => []);
       const own = seen.filter((event) => event.lane === lane && this.fits(event));
       own.sort((one, other) => rank(one) - rank(other) || one.index - other.index);
@@ -311,7 +356,7 @@ export class Timeline {
     }
     this.layers.labels
       .selectAll("text")
-      .data(labels, ({ event }) => event.index)
+      .data(labels, ({ event }) => event.key)
       .join("text")
       .attr("class", ({ event }) => `${event.lane} ${event.kind} ${event.proof ? "proof" : ""} ${event === this.selected ? "selected" : ""}`)
       .attr("x", ({ x }) => x)
@@ -331,7 +376,7 @@ export class Timeline {
     }
     this.layers.flags
       .selectAll("text")
-      .data(flags, ({ event }) => event.index)
+      .data(flags, ({ event }) => event.key)
       .join("text")
       .attr("x", ({ x }) => x)
       .attr("y", 13)
@@ -364,7 +409,7 @@ export class Timeline {
 
   /** Hides rows and fades marks that do not fit the filter. */
   sift() {
-    for (const event of this.events) event.row.hidden = !this.fits(event);
+    this.list.sift((event) => this.fits(event));
     const left = this.events.filter((event) => this.fits(event)).length;
     this.readout.text(left === this.events.length ? `${left} events` : `${left} of ${this.events.length} events`);
     this.draw();
@@ -383,30 +428,17 @@ export class Timeline {
     if (best) this.choose(best);
   }
 
-  selectRow(row) {
-    const event = this.events.find((event) => event.row === row);
-    if (event) this.choose(event, true);
-  }
-
   choose(event, isLinked) {
-    this.selected?.row.classList.remove("selected");
     this.selected = event;
-    event.row.classList.add("selected");
     const place = this.transform.rescaleX(this.base)(this.places[event.index]);
     if (place < SIDE || place > this.width - SIDE) this.zooming.translateTo(this.pane, this.base(this.places[event.index]), 0);
     const lane = LANES.find(([lane]) => lane === event.lane)[1];
     this.readout.text(`${seconds(event.ms)} s \u00b7 ${lane} \u00b7 ${event.text}`);
-    for (const { text, href } of event.flags) {
-      const sentence = document.getElementById(href.slice(1))?.querySelector(".sentence")?.textContent ?? "";
-      this.readout.append("span").attr("class", "contradiction").text(`${text}: ${sentence}`);
+    for (const sentence of this.list.sentences(event)) {
+      this.readout.append("span").attr("class", "contradiction").text(sentence);
     }
     this.draw();
-    if (isLinked) return;
-    history.replaceState(null, "", `#${event.row.id}`);
-    // The table scrolls, the page does not.
-    const { region } = this;
-    const top = event.row.offsetTop - region.clientHeight / 2;
-    region.scrollTo({ top });
+    this.list.choose(event, isLinked);
   }
 
   move(by) {

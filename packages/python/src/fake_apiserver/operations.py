@@ -42,6 +42,26 @@ class Violation(_Violation, total=False):
     """Port of a client without User-Agent."""
 
 
+class _SentEvent(TypedDict):
+    """A watch event that was sent."""
+
+    stream: int
+    """Number of the watch."""
+    client: str
+    """User-Agent header."""
+    event: str
+    """Type and object."""
+    atMs: int
+    """Time in milliseconds."""
+
+
+class SentEvent(_SentEvent, total=False):
+    """A watch event that was sent."""
+
+    scripted: Any
+    """Whether a script or rule changed it."""
+
+
 class ClientVerdict(TypedDict):
     """Verdict on one User-Agent."""
 
@@ -59,6 +79,74 @@ class ClientVerdict(TypedDict):
     """Number of violations by invariant."""
     contradictions: list[Violation]
     """The first violations in full."""
+
+
+class _ObjectVersion(TypedDict):
+    """A version of an object."""
+
+    resourceVersion: str
+    """Version."""
+    atMs: int
+    """Time of the write, or of the first event, in milliseconds."""
+    sent: int
+    """Watch events with this version."""
+    scripted: int
+    """Of these, those that a script or rule changed."""
+    events: list[SentEvent]
+    """The first of them."""
+
+
+class ObjectVersion(_ObjectVersion, total=False):
+    """A version of an object."""
+
+    write: Literal["create", "update", "delete"]
+    """Absent: the write is not in the trace."""
+    by: int
+    """Number of the request that wrote it."""
+    lastSentMs: int
+    """Time of the last event, in milliseconds."""
+
+
+class _Watch(TypedDict):
+    """An open watch."""
+
+    stream: int
+    """Number of the request."""
+    connection: int
+    """Number of the connection."""
+    replica: Literal["primary", "secondary"]
+    """Replica."""
+    client: str
+    """User-Agent header."""
+    resource: str
+    """Resource: `pods`, `deployments.apps`."""
+    state: Literal["waiting", "open", "stalled"]
+    """`waiting`: without a response head. `stalled`: nothing is sent any more."""
+    resourceVersion: str
+    """Last version sent, or requested."""
+    events: int
+    """Events sent, bookmarks and errors included."""
+    eventsPerSecond: int
+    """Events sent in a second."""
+    openMs: int
+    """Age in milliseconds."""
+
+
+class Watch(_Watch, total=False):
+    """An open watch."""
+
+    namespace: str
+    """Namespace of the path."""
+    selective: Any
+    """Whether it has a selector."""
+    behind: int
+    """Changes of the collection after that version. Absent: not known, because of a selector."""
+    behindMs: int
+    """Age of the oldest of them, in milliseconds."""
+    lastEventMs: int
+    """Time since the last event, in milliseconds."""
+    lastBookmarkMs: int
+    """Time since the last bookmark, in milliseconds."""
 
 
 class Memory(TypedDict):
@@ -282,6 +370,55 @@ class ActiveRule(_ActiveRule, total=False):
     """Matches left. Absent for a rule with `for`."""
 
 
+class History(TypedDict):
+    """What the trace has of an object."""
+
+    resource: str
+    """Resource."""
+    object: str
+    """Object."""
+    leftOut: int
+    """Older versions that are left out."""
+    versions: list[ObjectVersion]
+    """Versions, in order."""
+
+
+ObjectQuery = TypedDict(
+    "ObjectQuery",
+    {
+        # Resource: `pods`, `deployments.apps`.
+        "resource": str,
+        # `namespace/name`, or `name` without a namespace.
+        "object": str,
+    },
+    total=False,
+)
+"""An object."""
+
+
+class Watches(TypedDict):
+    """The open watches. Counts are of those that the parameters select."""
+
+    nowMs: int
+    """Time since the start of the server, in milliseconds."""
+    open: int
+    """Number of open watches."""
+    matched: int
+    """Of these, the selected ones."""
+    behind: int
+    """Of the selected ones, those behind for more than a second."""
+    stalled: int
+    """Of the selected ones, those that are stalled."""
+    eventsPerSecond: int
+    """Events sent to the selected ones."""
+    clients: list[str]
+    """Names of clients with open watches."""
+    resources: list[str]
+    """Resources with open watches."""
+    watches: list[Watch]
+    """The selected watches."""
+
+
 class _Stream(TypedDict):
     """An open response."""
 
@@ -334,6 +471,10 @@ class State(_State, total=False):
 
     memory: Memory
     """Memory in use."""
+    what: str
+    """What is served: the id of a scenario, or the number of objects."""
+    origin: Literal["model", "upstream"]
+    """What answers the requests."""
 
 
 class Operations:
@@ -353,6 +494,16 @@ class Operations:
     def streams(self) -> list[Stream]:
         """Open responses."""
         answer: list[Stream] = (self._send("GET", "/v1/streams"))["streams"]
+        return answer
+
+    def watches(self, limit: int = 0) -> Watches:
+        """Open watches, and how far they are behind; those that are stalled or behind first."""
+        answer: Watches = self._send("GET", f"/v1/watches?limit={limit}")
+        return answer
+
+    def history(self, objectquery: ObjectQuery | Mapping[str, Any] | str) -> History:
+        """Versions of an object, and the watches that were sent each."""
+        answer: History = self._send("POST", "/v1/history", objectquery)
         return answer
 
     def rules(self) -> list[ActiveRule]:
@@ -412,6 +563,16 @@ class AsyncOperations:
     async def streams(self) -> list[Stream]:
         """Open responses."""
         answer: list[Stream] = (await self._send("GET", "/v1/streams"))["streams"]
+        return answer
+
+    async def watches(self, limit: int = 0) -> Watches:
+        """Open watches, and how far they are behind; those that are stalled or behind first."""
+        answer: Watches = await self._send("GET", f"/v1/watches?limit={limit}")
+        return answer
+
+    async def history(self, objectquery: ObjectQuery | Mapping[str, Any] | str) -> History:
+        """Versions of an object, and the watches that were sent each."""
+        answer: History = await self._send("POST", "/v1/history", objectquery)
         return answer
 
     async def rules(self) -> list[ActiveRule]:

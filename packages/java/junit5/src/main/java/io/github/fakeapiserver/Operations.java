@@ -28,6 +28,16 @@ abstract sealed class Operations permits Control {
         return readList(send("GET", "/v1/streams", "").path("streams"), Stream.class);
     }
 
+    /** Open watches, and how far they are behind; those that are stalled or behind first. */
+    public Watches watches(long limit) {
+        return read(send("GET", "/v1/watches?limit=" + limit, ""), Watches.class);
+    }
+
+    /** Versions of an object, and the watches that were sent each. */
+    public History history(String objectquery) {
+        return read(send("POST", "/v1/history", objectquery), History.class);
+    }
+
     /** Active rules. */
     public List<ActiveRule> rules() {
         return readList(send("GET", "/v1/rules", "").path("rules"), ActiveRule.class);
@@ -80,6 +90,8 @@ abstract sealed class Operations permits Control {
      * @param rules Number of active rules.
      * @param openStreams Number of open responses.
      * @param memory Memory in use. May be null.
+     * @param what What is served: the id of a scenario, or the number of objects. May be null.
+     * @param origin What answers the requests. May be null.
      */
     public record State(
             String version,
@@ -90,7 +102,9 @@ abstract sealed class Operations permits Control {
             long nextRecord,
             long rules,
             long openStreams,
-            Memory memory) {
+            Memory memory,
+            String what,
+            String origin) {
         /** Lists are never null. */
         public State {
             servers = servers == null ? List.of() : List.copyOf(servers);
@@ -118,6 +132,56 @@ abstract sealed class Operations permits Control {
             String target,
             long openMs,
             String userAgent) {}
+
+    /**
+     * The open watches. Counts are of those that the parameters select.
+     *
+     * @param nowMs Time since the start of the server, in milliseconds.
+     * @param open Number of open watches.
+     * @param matched Of these, the selected ones.
+     * @param behind Of the selected ones, those behind for more than a second.
+     * @param stalled Of the selected ones, those that are stalled.
+     * @param eventsPerSecond Events sent to the selected ones.
+     * @param clients Names of clients with open watches.
+     * @param resources Resources with open watches.
+     * @param watches The selected watches.
+     */
+    public record Watches(
+            long nowMs,
+            long open,
+            long matched,
+            long behind,
+            long stalled,
+            long eventsPerSecond,
+            List<String> clients,
+            List<String> resources,
+            List<Watch> watches) {
+        /** Lists are never null. */
+        public Watches {
+            clients = clients == null ? List.of() : List.copyOf(clients);
+            resources = resources == null ? List.of() : List.copyOf(resources);
+            watches = watches == null ? List.of() : List.copyOf(watches);
+        }
+    }
+
+    /**
+     * What the trace has of an object.
+     *
+     * @param resource Resource.
+     * @param object Object.
+     * @param leftOut Older versions that are left out.
+     * @param versions Versions, in order.
+     */
+    public record History(
+            String resource,
+            String object,
+            long leftOut,
+            List<ObjectVersion> versions) {
+        /** Lists are never null. */
+        public History {
+            versions = versions == null ? List.of() : List.copyOf(versions);
+        }
+    }
 
     /**
      * An active rule.
@@ -221,6 +285,71 @@ abstract sealed class Operations permits Control {
             long budget) {}
 
     /**
+     * An open watch.
+     *
+     * @param stream Number of the request.
+     * @param connection Number of the connection.
+     * @param replica Replica.
+     * @param client User-Agent header.
+     * @param resource Resource: pods, deployments.apps.
+     * @param state waiting: without a response head. stalled: nothing is sent any more.
+     * @param resourceVersion Last version sent, or requested.
+     * @param events Events sent, bookmarks and errors included.
+     * @param eventsPerSecond Events sent in a second.
+     * @param openMs Age in milliseconds.
+     * @param namespace Namespace of the path. May be null.
+     * @param selective Whether it has a selector. May be null.
+     * @param behind Changes of the collection after that version. Absent: not known, because of a selector. May be null.
+     * @param behindMs Age of the oldest of them, in milliseconds. May be null.
+     * @param lastEventMs Time since the last event, in milliseconds. May be null.
+     * @param lastBookmarkMs Time since the last bookmark, in milliseconds. May be null.
+     */
+    public record Watch(
+            long stream,
+            long connection,
+            String replica,
+            String client,
+            String resource,
+            String state,
+            String resourceVersion,
+            long events,
+            long eventsPerSecond,
+            long openMs,
+            String namespace,
+            JsonNode selective,
+            Long behind,
+            Long behindMs,
+            Long lastEventMs,
+            Long lastBookmarkMs) {}
+
+    /**
+     * A version of an object.
+     *
+     * @param resourceVersion Version.
+     * @param atMs Time of the write, or of the first event, in milliseconds.
+     * @param sent Watch events with this version.
+     * @param scripted Of these, those that a script or rule changed.
+     * @param events The first of them.
+     * @param write Absent: the write is not in the trace. May be null.
+     * @param by Number of the request that wrote it. May be null.
+     * @param lastSentMs Time of the last event, in milliseconds. May be null.
+     */
+    public record ObjectVersion(
+            String resourceVersion,
+            long atMs,
+            long sent,
+            long scripted,
+            List<SentEvent> events,
+            String write,
+            Long by,
+            Long lastSentMs) {
+        /** Lists are never null. */
+        public ObjectVersion {
+            events = events == null ? List.of() : List.copyOf(events);
+        }
+    }
+
+    /**
      * Verdict on one User-Agent.
      *
      * @param client User-Agent.
@@ -244,6 +373,22 @@ abstract sealed class Operations permits Control {
             contradictions = contradictions == null ? List.of() : List.copyOf(contradictions);
         }
     }
+
+    /**
+     * A watch event that was sent.
+     *
+     * @param stream Number of the watch.
+     * @param client User-Agent header.
+     * @param event Type and object.
+     * @param atMs Time in milliseconds.
+     * @param scripted Whether a script or rule changed it. May be null.
+     */
+    public record SentEvent(
+            long stream,
+            String client,
+            String event,
+            long atMs,
+            JsonNode scripted) {}
 
     /**
      * A violated invariant, with the request that proves it.
