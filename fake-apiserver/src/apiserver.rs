@@ -47,6 +47,7 @@ pub use memory::MemoryView;
 pub use output::Output;
 use scenario::{PageEdit, ServerSettings};
 pub(crate) use store::Followed;
+use trace::content::Kept;
 use trace::fault::Ending;
 use trace::record::{ConnId, Record, Replica, Side, StreamId, Verb, What};
 use upstream::{Forwarded, Upstream};
@@ -177,6 +178,8 @@ pub(crate) struct ApiServer {
     settings: ServerSettings,
     model: Model,
     log: Log,
+    /// What the trace keeps of content; `None`: nothing.
+    kept: Option<Kept>,
     /// The objects a client under test keeps.
     followed: Option<Followed>,
     outputs: VecDeque<Output>,
@@ -229,6 +232,7 @@ impl ApiServer {
             settings,
             model,
             log: Log::default(),
+            kept: None,
             followed: None,
             outputs: VecDeque::new(),
             joined: Joined::default(),
@@ -309,6 +313,21 @@ impl ApiServer {
     /// Limits the trace to the newest records, at least `kept` of them.
     pub(crate) fn keep(&mut self, kept: usize) {
         self.log.kept = Some(kept);
+    }
+
+    /// Keeps content in the trace from now on.
+    pub(crate) fn keep_content(&mut self, kept: Kept) {
+        self.kept = Some(kept);
+    }
+
+    /// Records content that no write in the trace has, if the trace keeps content. `text`: JSON, or anything.
+    fn record_sent(&mut self, stream: StreamId, resource: &str, text: &[u8]) {
+        let Some(kept) = &self.kept else { return };
+        let json = serde_json::from_slice(text);
+        let json = json.unwrap_or_else(|_| String::from_utf8_lossy(text).into_owned().into());
+        if let Some(content) = kept.of(resource, json) {
+            self.log.push(self.now, What::Sent { stream, content });
+        }
     }
 
     /// Appends a record of something outside of the apiserver.

@@ -19,4 +19,4 @@ pub mod server;
 pub mod upstream;
 
 pub use ::scenario;
-pub use trace::{fault, record, report};
+pub use trace::{content, fault, record, report};

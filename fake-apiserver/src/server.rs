@@ -32,6 +32,7 @@ pub use rules::{RuleRefused, RuleView, Ruled};
 use run::Run;
 use scenario::{InitialList, ServerSettings, SharedScenario};
 use setting::setting;
+use trace::content::Kept;
 use trace::record::{ConnId, Record, RunEnd, Side, StreamId, What};
 use trace::report::Report;
 
@@ -60,11 +61,19 @@ impl Server {
 
     /// The same with other limits.
     pub fn with_limits(scenario: SharedScenario, seed: u64, limits: Limits) -> Self {
+        Self::recorded(scenario, seed, limits, None)
+    }
+
+    /// The same with a trace that keeps content.
+    pub fn recorded(scenario: SharedScenario, seed: u64, limits: Limits, kept: Option<Kept>) -> Self {
         let settings = ServerSettings {
             rejected_streams_count: scenario.client.initial_list == InitialList::StreamingList,
             ..scenario.server.clone()
         };
-        let api = ApiServer::new(settings, &setting(&scenario), seed);
+        let mut api = ApiServer::new(settings, &setting(&scenario), seed);
+        if let Some(kept) = kept {
+            api.keep_content(kept);
+        }
         Self::over(api, scenario, limits)
     }
 

@@ -93,7 +93,7 @@ pub fn story(records: &[Record]) -> String {
                 | RunRecord::StopRequested
                 | RunRecord::LeftOpen { .. },
             )
-            | Group::Exchange(ExchangeRecord::Webhook { .. }) => continue,
+            | Group::Exchange(ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. }) => continue,
         };
         lanes.entry(lane).or_default().push(line);
     }

@@ -90,15 +90,18 @@ pub(crate) struct Commentator {
 }
 
 impl Commentator {
-    pub(crate) fn hear(&self, now: Duration, records: &[Record]) {
+    /// Returns the number of new violations.
+    pub(crate) fn hear(&self, now: Duration, records: &[Record]) -> usize {
         if self.shows_all {
             for record in records {
                 output::log(&line(record));
             }
         }
-        for violation in self.judge.hear(now, records) {
-            output::log(&violated(&violation, coloured()));
+        let violations = self.judge.hear(now, records);
+        for violation in &violations {
+            output::log(&violated(violation, coloured()));
         }
+        violations.len()
     }
 }
 

@@ -27,8 +27,10 @@ mod private;
 mod proxy;
 mod random;
 mod recheck;
+mod recorder;
 mod report;
 mod run;
+mod scenario;
 mod scoring;
 mod serve;
 mod session;
@@ -91,6 +93,7 @@ enum Command {
     Diff(diff::Diff),
     Check(check::Check),
     Show(show::Show),
+    Scenario(scenario::ScenarioArguments),
     Ctl(ctl::Ctl),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
@@ -147,6 +150,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Check(check) => check::run(&check),
         Command::Show(show) => show::run(&show),
+        Command::Scenario(arguments) => scenario::run(&arguments),
         Command::Ctl(ctl) => ctl::run(ctl),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),

@@ -10,8 +10,10 @@ use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::{ScenarioFile, Style};
 use fake_apiserver::server::{Limits, Server};
 use judge::wire::{Loops, Needs, needs};
+use recording::Header;
 
 use crate::judging::{Judge, JudgeArguments};
+use crate::recorder::RecordArguments;
 use crate::serve::Listening;
 use crate::session::Session;
 use crate::stage::{self, Announce, Origin, Stage};
@@ -35,6 +37,8 @@ pub(crate) struct Play {
     listening: Listening,
     #[command(flatten)]
     judging: JudgeArguments,
+    #[command(flatten)]
+    recording: RecordArguments,
 }
 
 /// Plays until interrupted.
@@ -54,7 +58,11 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         ));
     }
     let listening = play.listening;
-    let server = Server::with_limits(scenario.clone(), listening.control.seed, Limits::endless());
+    let mut header = Header::new("play", scenario.server.version.name(), recording::Origin::Model);
+    header.scenario = Some(scenario.id.clone());
+    let kept = play.recording.kept()?;
+    let recorder = play.recording.open(header)?;
+    let server = Server::recorded(scenario.clone(), listening.control.seed, Limits::endless(), kept);
     let stage = Stage {
         server: server.keeping(stage::RECORDS_KEPT),
         what: scenario.id.clone(),
@@ -83,6 +91,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         shows_all: true,
         shown_from: 0,
         judging: play.judging,
+        recorder,
     };
     stage::block_on(async |stop| {
         stop.or_end_unnoticed();

@@ -84,6 +84,15 @@ pub(crate) fn check_new(path: &Path) -> Result<(), Failure> {
     private_files::check_new(path).map_err(|error| unwritten(path, error))
 }
 
+/// Creates a file that the user named, to be written piece by piece.
+///
+/// # Errors
+///
+/// Something has that name; a system error.
+pub(crate) fn create(path: &Path) -> Result<File, Failure> {
+    private_files::create(path).map_err(|error| unwritten(path, error))
+}
+
 /// Writes a file that the user named.
 ///
 /// # Errors

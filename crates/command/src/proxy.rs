@@ -12,9 +12,11 @@ use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::server::Server;
 use fake_apiserver::upstream::{Lends, Settings};
 use judge::wire::Loops;
+use recording::Header;
 use upstream::{Cluster, Lending, LoadError, ProbeError};
 
 use crate::judging::{Judge, JudgeArguments};
+use crate::recorder::RecordArguments;
 use crate::serve::ControlArguments;
 use crate::session::Session;
 use crate::stage::{self, Announce, Origin, Stage};
@@ -76,6 +78,8 @@ pub(crate) struct Proxy {
     quiet: bool,
     #[command(flatten)]
     judging: JudgeArguments,
+    #[command(flatten)]
+    recording: RecordArguments,
 }
 
 impl Proxy {
@@ -98,6 +102,7 @@ impl Proxy {
 /// The kubeconfig cannot be used, its cluster does not answer, or a system error.
 pub(crate) fn run(proxy: Proxy) -> Result<(), Failure> {
     proxy.judging.check()?;
+    let kept = proxy.recording.kept()?;
     let token = random::word()?;
     let signing_secret = random::bytes()?;
     stage::block_on(async |stop| {
@@ -106,7 +111,14 @@ pub(crate) fn run(proxy: Proxy) -> Result<(), Failure> {
         let cluster = upstream::load(&proxy.kubeconfig, proxy.context.as_deref(), &lending).await;
         let cluster = cluster.map_err(unusable)?;
         let version = cluster.probe().await.map_err(|error| unanswered(&error))?;
-        let stage = staged(&proxy, cluster, version, token, signing_secret);
+        let kubernetes = version.as_deref().unwrap_or_default();
+        let recorder = proxy
+            .recording
+            .open(Header::new("proxy", kubernetes, recording::Origin::Upstream))?;
+        let mut stage = staged(&proxy, cluster, version, token, signing_secret);
+        if let Some(kept) = kept {
+            stage.server = stage.server.keeping_content(kept);
+        }
         let session = Session {
             announce: proxy.announce,
             introduction: Some(introduction(&lending)),
@@ -114,6 +126,7 @@ pub(crate) fn run(proxy: Proxy) -> Result<(), Failure> {
             shows_all: !proxy.quiet,
             shown_from: 0,
             judging: proxy.judging,
+            recorder,
         };
         let judge = Judge::of_upstream(Loops::Many);
         session.hold(stage, judge, &stop).await

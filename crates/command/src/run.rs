@@ -25,6 +25,7 @@ use fake_apiserver::scenario::{Scenario, SharedScenario, Style};
 use futures::{StreamExt as _, stream};
 use judge::verdict::Verdict;
 use judge::wire::{Needs, grants, is_set, is_shown_by_requests, needed_settings, needs, takes};
+use recording::Header;
 
 use self::choice::Loaded;
 use self::known::{Excuse, Known};
@@ -32,6 +33,7 @@ pub(crate) use self::options::Run;
 use self::options::{ALL, Flaky, Format, Profile};
 use self::play::{PASSED, play_or_skip};
 use self::restart::Restart;
+use crate::recorder::Parts;
 use crate::stop::{INTERRUPTED, Stop};
 use crate::{Failure, built_in, kept, output, private, stage};
 
@@ -121,6 +123,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     if let Some(edition) = run.edition {
         scenarios.retain(|loaded| loaded.named || edition.has(&loaded.scenario.id));
     }
+    run.recording.kept()?;
     let known = Known::read(run.known_failures.as_deref(), &run.library)?;
     for path in [&run.junit, &run.html].into_iter().flatten() {
         private::check_new(path)?;
@@ -138,8 +141,9 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     let ids: Vec<String> = ids.collect();
     let exists = |id: &str| ids.iter().any(|known| known == id) || built_in::has(id);
     let mut report = report::Report::new(run.format, ids.clone());
+    let mut recorder = run.recording.open_parts()?;
     let code = stage::block_on(async |stop| {
-        let played = play_all(&run, scenarios, &known, &mut report, &stop).await?;
+        let played = play_all(&run, scenarios, &known, (&mut report, &mut recorder), &stop).await?;
         let passed = |id: &str| played.iter().any(|one| one.scenario.id == id && one.passed());
         let (stale, unseen) = known.stale(exists, passed);
         let ended = report::Ended {
@@ -209,7 +213,7 @@ async fn play_all(
     run: &Run,
     scenarios: Vec<Loaded>,
     known: &Known,
-    report: &mut report::Report,
+    (report, recorder): (&mut report::Report, &mut Option<Parts>),
     stop: &Stop,
 ) -> Result<Vec<Played>, Failure> {
     let sent = RefCell::new(Vec::new());
@@ -231,6 +235,12 @@ async fn play_all(
             let mut one = started_elsewhere(one, &played);
             let verdict = one.result.as_ref().ok();
             one.known = verdict.and_then(|verdict| known.excuse(&one.scenario.id, verdict));
+            if let Some(recorder) = recorder.as_mut().filter(|_| !one.records.is_empty()) {
+                let version = one.scenario.server.version.name();
+                let mut header = Header::new("run", version, recording::Origin::Model);
+                header.scenario = Some(one.scenario.id.clone());
+                recorder.add(header, &one.records, !one.passed())?;
+            }
             report.tells(&one, run, stop).await?;
             let ends = matches!(one.result, Err(Skipped::NotStarted(_)));
             played.push(one);

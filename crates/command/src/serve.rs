@@ -10,8 +10,10 @@ use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 use judge::wire::Loops;
+use recording::Header;
 
 use crate::judging::{Judge, JudgeArguments};
+use crate::recorder::RecordArguments;
 use crate::session::Session;
 use crate::stage::{self, Announce, Origin, Stage};
 use crate::token::Tokens;
@@ -93,6 +95,8 @@ pub(crate) struct Serve {
     webhooks: Called,
     #[command(flatten)]
     judging: JudgeArguments,
+    #[command(flatten)]
+    recording: RecordArguments,
 }
 
 /// Authorization modes, named as by kube-apiserver.
@@ -183,6 +187,9 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         ));
     }
     let mut server = Server::standalone(settings, listening.control.seed);
+    if let Some(kept) = serve.recording.kept()? {
+        server = server.keeping_content(kept);
+    }
     if !serve.bare {
         server = server.with_bootstrap_objects();
     }
@@ -198,6 +205,11 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         server = server.with_secondary();
     }
     let shown_from = server.next_record();
+    let recorder = serve.recording.open(Header::new(
+        "serve",
+        serve.kubernetes_version.name(),
+        recording::Origin::Model,
+    ))?;
     let stage = Stage {
         server: server.keeping(stage::RECORDS_KEPT),
         what: match count {
@@ -231,6 +243,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         shows_all: !serve.quiet,
         shown_from,
         judging: serve.judging,
+        recorder,
     };
     stage::block_on(async |stop| {
         stop.or_end_unnoticed();

@@ -4,6 +4,7 @@
 use fake_apiserver::record::Record;
 
 use crate::judging::{Commentator, Judge, JudgeArguments, conclude};
+use crate::recorder::Recorder;
 use crate::stage::{self, Announce, Running, Stage};
 use crate::stop::Stop;
 use crate::{Failure, output};
@@ -22,6 +23,8 @@ pub(crate) struct Session {
     pub(crate) shown_from: u64,
     /// What becomes of the verdict.
     pub(crate) judging: JudgeArguments,
+    /// What records it.
+    pub(crate) recorder: Option<Recorder>,
 }
 
 impl Session {
@@ -29,8 +32,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The server cannot be served or is broken, or as [`conclude`].
-    pub(crate) async fn hold(self, stage: Stage, judge: Judge, stop: &Stop) -> Result<(), Failure> {
+    /// The server cannot be served or is broken, its recording is not complete, or as [`conclude`].
+    pub(crate) async fn hold(mut self, stage: Stage, judge: Judge, stop: &Stop) -> Result<(), Failure> {
         let commentator = Commentator {
             judge: judge.clone(),
             shows_all: self.shows_all,
@@ -40,10 +43,24 @@ impl Session {
         let mut running = Running::open(stage, judge.clone()).await?;
         running.introduce(stop, self.announce).await?;
         self.introduction.iter().for_each(|line| output::log(line));
-        let hear = |now, records: &[Record]| commentator.hear(now, records);
-        running.serve(self.shown_from, stop.requested(), hear).await;
-        stage::unbroken(&running.edge)?;
+        let (shown_from, recorder) = (self.shown_from, &mut self.recorder);
+        // A recording has the initial objects, too.
+        let from = if recorder.is_some() { 0 } else { shown_from };
+        let hear = |now, records: &[Record]| {
+            let shown = records.partition_point(|record| record.seq < shown_from);
+            let violations = commentator.hear(now, &records[shown..]);
+            if let Some(recorder) = recorder {
+                recorder.hear(records, violations > 0);
+            }
+        };
+        running.serve(from, stop.requested(), hear).await;
+        let unbroken = stage::unbroken(&running.edge);
         drop(running);
-        conclude(&judge.verdict(), &self.judging, stop).await
+        let recorded = self
+            .recorder
+            .map_or(Ok(()), |recorder| recorder.finish(unbroken.is_err()));
+        unbroken?;
+        conclude(&judge.verdict(), &self.judging, stop).await?;
+        recorded
     }
 }

@@ -138,7 +138,9 @@ impl<'t, 'a> Writer<'t, 'a> {
     fn exchange(&mut self, record: &Record, of: ExchangeRecord<'_>, rest: &[Record]) -> usize {
         let mut used = 0;
         match of {
-            ExchangeRecord::Webhook { .. } => self.line(record, line::text(&record.what)),
+            ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. } => {
+                self.line(record, line::text(&record.what))
+            }
             ExchangeRecord::Request { stream, path, .. } => {
                 let Some(exchange) = self.trace.exchange(*stream) else {
                     return used;

@@ -282,7 +282,7 @@ impl WireJudge {
                 self.answer(*stream, record, |ledger| ledger.frame(*stream, frame, now));
             }
             ExchangeRecord::Withheld { stream, .. } => self.answer(*stream, record, |_| {}),
-            ExchangeRecord::Webhook { .. } => {}
+            ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. } => {}
         }
     }
 

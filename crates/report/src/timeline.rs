@@ -221,7 +221,9 @@ fn lane(what: &What) -> Lane {
             | ExchangeRecord::Frame { .. }
             | ExchangeRecord::End { .. },
         ) => Lane::Wire,
-        Group::Exchange(ExchangeRecord::Withheld { .. } | ExchangeRecord::Webhook { .. })
+        Group::Exchange(
+            ExchangeRecord::Withheld { .. } | ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. },
+        )
         | Group::Store(_)
         | Group::Script(_)
         | Group::Run(
@@ -260,7 +262,10 @@ fn is_scripted(what: &What) -> bool {
         }
         Group::Connection(ConnectionRecord::Connected { .. } | ConnectionRecord::Disconnected { .. })
         | Group::Exchange(
-            ExchangeRecord::Request { .. } | ExchangeRecord::Body { .. } | ExchangeRecord::Webhook { .. },
+            ExchangeRecord::Request { .. }
+            | ExchangeRecord::Body { .. }
+            | ExchangeRecord::Sent { .. }
+            | ExchangeRecord::Webhook { .. },
         )
         | Group::Store(_)
         | Group::Script(_)
@@ -324,7 +329,7 @@ fn label(what: &What) -> String {
             | RunRecord::StopRequested
             | RunRecord::LeftOpen { .. },
         )
-        | Group::Exchange(ExchangeRecord::Webhook { .. }) => line::text(what),
+        | Group::Exchange(ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. }) => line::text(what),
     }
 }
 

@@ -199,6 +199,7 @@ impl ClientView {
                 | ExchangeRecord::Body { .. }
                 | ExchangeRecord::Torn { .. }
                 | ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Sent { .. }
                 | ExchangeRecord::Webhook { .. },
             )
             | Group::Store(StoreRecord::Wrote(_) | StoreRecord::Turned { .. })

@@ -282,6 +282,7 @@ impl Waiting {
                 | ExchangeRecord::Body { .. }
                 | ExchangeRecord::Torn { .. }
                 | ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Sent { .. }
                 | ExchangeRecord::Webhook { .. },
             )
             | Group::Store(_)

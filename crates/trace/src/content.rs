@@ -1,4 +1,4 @@
-//! Object content kept as encoded bytes, decoded on demand.
+//! Object content kept as encoded bytes, decoded on demand; and what a recording keeps of it.
 
 use std::fmt;
 
@@ -57,5 +57,140 @@ impl Serialize for Content {
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(|json| Self::from(&json))
+    }
+}
+
+/// What a trace keeps of the content of objects: all but Secrets and the fields that its user named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    left_out: Vec<Vec<String>>,
+}
+
+impl Kept {
+    /// Keeps everything but Secrets and these fields, each a path such as `metadata.annotations`. A field of the items of an
+    /// array is written like one of the array: `spec.containers.env`.
+    ///
+    /// # Errors
+    /// The path that has an empty name.
+    pub fn without(fields: &[String]) -> Result<Self, String> {
+        let path = |field: &String| {
+            let names: Vec<String> = field.split('.').map(str::to_owned).collect();
+            match names.iter().any(String::is_empty) {
+                true => Err(field.clone()),
+                false => Ok(names),
+            }
+        };
+        let left_out = fields.iter().map(path).collect::<Result<_, _>>()?;
+        Ok(Self { left_out })
+    }
+
+    /// Returns what is kept of an object of `resource` (plural) in its encoded form; `None`: nothing.
+    pub fn stored(&self, resource: &str, encoded: Bytes) -> Option<Content> {
+        match self.left_out.is_empty() {
+            _ if is_secret(resource) => None,
+            true => Some(Content(encoded)),
+            false => self.of(resource, decode(&encoded)),
+        }
+    }
+
+    /// Returns what is kept of JSON that was read from `resource` (plural): an object, or an event with one. `None`: nothing.
+    pub fn of(&self, resource: &str, mut json: Value) -> Option<Content> {
+        let is_kept = !is_secret(resource)
+            && ["/kind", "/object/kind"]
+                .iter()
+                .all(|at| !names_secret(&json, at));
+        for path in &self.left_out {
+            remove(&mut json, path);
+            if let Some(object) = json.get_mut("object") {
+                remove(object, path);
+            }
+        }
+        is_kept.then(|| Content::from(&json))
+    }
+}
+
+/// Secrets of any group: another server's definition may have the name as well.
+fn is_secret(resource: &str) -> bool {
+    resource == "secrets"
+}
+
+fn names_secret(json: &Value, at: &str) -> bool {
+    json.pointer(at)
+        .and_then(Value::as_str)
+        .is_some_and(|kind| matches!(kind, "Secret" | "SecretList"))
+}
+
+/// Removes a field, in every item of the arrays on its path.
+fn remove(json: &mut Value, path: &[String]) {
+    let [name, rest @ ..] = path else { return };
+    match json {
+        Value::Array(items) => items.iter_mut().for_each(|item| remove(item, path)),
+        Value::Object(fields) if rest.is_empty() => {
+            fields.shift_remove(name);
+        }
+        Value::Object(fields) => {
+            if let Some(field) = fields.get_mut(name) {
+                remove(field, rest);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn kept(fields: &[&str], resource: &str, json: Value) -> Option<Value> {
+        let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
+        let kept = Kept::without(&fields).expect("valid paths");
+        let of_json = kept.of(resource, json.clone()).map(|content| content.json());
+        let stored = kept.stored(resource, encode_json(&json).into());
+        if json.get("object").is_none() {
+            assert_eq!(stored.map(|content| content.json()), of_json);
+        }
+        of_json
+    }
+
+    #[test]
+    fn fields_are_removed_in_items_and_events() {
+        let pod = json!({ "metadata": { "name": "a", "annotations": { "k": "v" } }, "spec": { "containers": [{ "name": "c", "env": [1] }] } });
+        let bare = json!({ "metadata": { "name": "a" }, "spec": { "containers": [{ "name": "c" }] } });
+        let fields = [
+            "metadata.annotations",
+            "spec.containers.env",
+            "metadata.name.x",
+            "status",
+        ];
+        assert_eq!(kept(&fields, "pods", pod.clone()), Some(bare.clone()));
+        let event = json!({ "type": "ADDED", "object": pod });
+        assert_eq!(
+            kept(&fields, "pods", event),
+            Some(json!({ "type": "ADDED", "object": bare }))
+        );
+        assert_eq!(kept(&[], "pods", bare.clone()), Some(bare));
+        assert_eq!(Kept::without(&["a..b".to_owned()]), Err("a..b".to_owned()));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_secret() {
+        for (resource, json) in [
+            ("secrets", json!({ "data": { "k": "eA==" } })),
+            ("others", json!({ "kind": "Secret", "data": { "k": "eA==" } })),
+            ("others", json!({ "kind": "SecretList", "items": [] })),
+            (
+                "others",
+                json!({ "type": "ADDED", "object": { "kind": "Secret", "data": { "k": "eA==" } } }),
+            ),
+        ] {
+            let fields = ["metadata.annotations".to_owned()];
+            for kept in [Kept::default(), Kept::without(&fields).expect("a valid path")] {
+                assert_eq!(kept.of(resource, json.clone()), None, "{json}");
+            }
+        }
+        let encoded = || encode_json(&json!({ "data": {} })).into();
+        assert_eq!(Kept::default().stored("secrets", encoded()), None);
     }
 }

@@ -1,9 +1,9 @@
 //! The append-only trace of a run: the wire as the server saw it, writes to the store, the script's steps, and the
 //! client's reports. Transcripts, checks and invariants are computed from these records alone.
 //!
-//! A record contains an object's identity and version. It contains content only if the run compares the client's
-//! cache with the store (`sim`, `live`); never for a server started with `serve`, and never for a Secret. The reports
-//! of such a client contain it too.
+//! A record contains an object's identity and version, which stand for its content. It contains content only if the run
+//! compares the client's cache with the store (`sim`, `live`), or if a recording keeps it ([`Kept`](crate::content::Kept));
+//! never of a Secret. The reports of such a client contain it too.
 
 pub use self::what::{ConnectionRecord, ExchangeRecord, Group, RunRecord, ScriptRecord, StoreRecord, What};
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use apimachinery::ObjectRef;
 use apimachinery::continue_token::ContinueToken;
 use apimachinery::encode::encode_json;
+use apimachinery::path::{ResourcePath, decoded_path};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use scenario::{
@@ -22,7 +23,7 @@ use super::exchange::Instead;
 use super::output::Output;
 use super::scripted::{error_event, event_frame, object_ref, raw_frame};
 use super::{ApiServer, Open, Source};
-use crate::api::{self, Answer, Header, JSON, Request, TEXT, header};
+use crate::api::{self, Answer, Header, HttpRequest, JSON, Request, TEXT, header};
 use crate::model::{ListOutcome, Page, WatchFrame};
 
 impl ApiServer {
@@ -162,6 +163,9 @@ impl ApiServer {
         };
         if !open.exchange.decided() {
             let answer = self.scripted_answer(&open, reply);
+            if self.kept.is_some() {
+                self.record_sent(stream, resource_of(&open.asked.request).as_ref(), &answer.body);
+            }
             open.source = Source::Decided;
             open.answer_with(answer, true);
         }
@@ -270,6 +274,12 @@ impl ApiServer {
             None => page.resource_version.to_string(),
             Some(wanted) => text(wanted).to_owned(),
         };
+        if self.kept.is_some() {
+            let resource = self.resource_of(stream);
+            for item in &added {
+                self.record_sent(stream, &resource, &encode_json(item));
+            }
+        }
         let continue_token = match &edit.continue_token {
             None => page.continue_token.clone().unwrap_or_default(),
             Some(wanted) => {
@@ -341,14 +351,31 @@ impl ApiServer {
         }
     }
 
+    fn resource_of(&self, stream: StreamId) -> String {
+        let open = self.open.get(&stream);
+        open.map(|open| resource_of(&open.asked.request))
+            .unwrap_or_default()
+    }
+
     /// Queues a scripted event. Nothing follows the Status of a request that the server itself refuses.
     pub(super) fn push_scripted(&mut self, stream: StreamId, frame: WatchFrame) {
         let open = self.open.get(&stream);
         if open.is_some_and(|open| matches!(open.source, Source::Refused(_)) || open.exchange.is_refused()) {
             return self.turned(self.now, "no event sent: the request is refused".to_owned());
         }
+        if self.kept.is_some() {
+            let resource = self.resource_of(stream);
+            self.record_sent(stream, &resource, &frame.line);
+        }
         self.with(stream, |open| open.exchange.push_line(frame, true));
     }
+}
+
+/// Returns the resource (plural) of a request's path; empty if it has none.
+fn resource_of(request: &HttpRequest) -> String {
+    let path = decoded_path(&request.path);
+    let place = ResourcePath::read(&path);
+    place.map(|place| place.resource.to_owned()).unwrap_or_default()
 }
 
 fn status_json(spec: &StatusSpec, http: Option<u16>, sent: Option<&str>) -> Value {

@@ -73,6 +73,7 @@ fn bytes(what: &What) -> usize {
             ..
         }) => text(reason) + text(message) + text(continue_token),
         Group::Exchange(ExchangeRecord::Withheld { object: of, .. }) => object(of),
+        Group::Exchange(ExchangeRecord::Sent { content, .. }) => content.len(),
         Group::Store(StoreRecord::Wrote(write)) => {
             object(&write.object) + write.content.as_ref().map_or(0, |content| content.len())
         }

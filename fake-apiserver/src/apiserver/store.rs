@@ -217,7 +217,12 @@ impl ApiServer {
         }
         let is_secret = group.is_empty() && plural == "secrets";
         let compared = self.followed.as_ref().is_some_and(|followed| followed.compared);
-        let keeps_content = compared && !is_secret;
+        let encoded = || written.stored.bytes();
+        let content = match (compared, &self.kept) {
+            (true, _) => (!is_secret).then(|| encoded().into()),
+            (false, Some(kept)) => kept.stored(plural, encoded()),
+            (false, None) => None,
+        };
         self.log.push(
             now,
             What::Wrote(StoreWrite {
@@ -230,7 +235,7 @@ impl ApiServer {
                 op,
                 selected,
                 by,
-                content: keeps_content.then(|| written.stored.bytes().into()),
+                content,
             }),
         );
     }

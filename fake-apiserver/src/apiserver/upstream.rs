@@ -193,7 +193,9 @@ impl ApiServer {
             Verb::Watch | Verb::WatchList if is_read => Stage::Watch(Lines::default()),
             Verb::List if is_read => {
                 let copied = is_complete_list(&open.asked).then(|| Copied::new(&headers_kept));
-                Stage::List(Box::default(), copied)
+                let mut document = Box::<Document>::default();
+                document.keeps_items = self.kept.is_some();
+                Stage::List(document, copied)
             }
             _ if status == 101 => Stage::Tunnel,
             Verb::Watch | Verb::WatchList | Verb::List | Verb::Other => Stage::Other(Box::default(), status),
@@ -226,6 +228,7 @@ impl ApiServer {
         let Source::Upstream(forwarded) = &mut open.source else {
             return;
         };
+        let mut contents = Vec::new();
         match &mut forwarded.stage {
             Stage::Watch(lines) => {
                 if lines.push(bytes).is_err() {
@@ -233,6 +236,9 @@ impl ApiServer {
                     return self.upstream_failed(now, stream, Failure::Broken(why));
                 }
                 while let Some(line) = lines.next() {
+                    if self.kept.is_some() {
+                        contents.push(line.clone());
+                    }
                     let (frame, named) = frame::read(line);
                     forwarded.held_bytes += frame.line.len();
                     if let (Some(object), Some(upstream)) = (&frame.object, &mut self.upstream) {
@@ -246,6 +252,7 @@ impl ApiServer {
             }
             Stage::List(document, copied) => {
                 document.push(&bytes);
+                contents = document.take_items();
                 if copied.as_mut().is_some_and(|copied| !copied.push(&bytes)) {
                     *copied = None;
                 }
@@ -256,6 +263,12 @@ impl ApiServer {
                 open.exchange.push_part(bytes);
             }
             Stage::Sent | Stage::Tunnel | Stage::Complete => {}
+        }
+        if !contents.is_empty() {
+            let resource = forwarded.resource.1.clone();
+            for content in contents {
+                self.record_sent(stream, &resource, &content);
+            }
         }
     }
 

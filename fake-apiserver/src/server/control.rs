@@ -5,6 +5,7 @@ use std::time::Duration;
 use builtin_kinds::catalog::Catalog;
 use scenario::{ServerSettings, SharedScenario};
 use serde_json::Value;
+use trace::content::Kept;
 
 use super::rules::Rules;
 use super::{Limits, MemoryView, Server, StreamView};
@@ -58,6 +59,14 @@ impl Server {
     #[must_use]
     pub fn with_bootstrap_objects(mut self) -> Self {
         self.api.bootstrap();
+        self
+    }
+
+    /// Keeps content in the trace, for a recording. Call before any [`Server::put`]. The default keeps none, except of a scenario
+    /// that compares the client's cache with the store.
+    #[must_use]
+    pub fn keeping_content(mut self, kept: Kept) -> Self {
+        self.api.keep_content(kept);
         self
     }
 

@@ -1,8 +1,9 @@
 //! Metadata of a JSON document that passes by in chunks: of a list and of its items, or of one object.
 //!
-//! The document is neither kept nor parsed as a whole: one item at a time is. A document that is no object has no metadata.
+//! The document is neither kept nor parsed as a whole: one item at a time is, and its text is kept only on request. A document that is no object has no metadata.
 
 use apimachinery::ObjectRef;
+use bytes::Bytes;
 use serde::Deserialize;
 
 use super::{Metadata, protobuf};
@@ -46,6 +47,9 @@ pub(crate) struct Document {
     metadata: Option<Metadata>,
     /// `None`: there is no field `items` or `rows`.
     items: Option<Vec<ObjectRef>>,
+    /// Whether the text of items is kept until [`Document::take_items`].
+    pub(crate) keeps_items: bool,
+    kept_items: Vec<Bytes>,
 }
 
 /// A part that is parsed once it is complete.
@@ -119,6 +123,11 @@ impl Document {
         if let Some(from) = from {
             self.keep(&chunk[from..]);
         }
+    }
+
+    /// Returns the text of the items that have become complete since the last call, if they are kept.
+    pub(crate) fn take_items(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.kept_items)
     }
 
     /// Bytes so far.
@@ -218,6 +227,9 @@ impl Document {
             }
             Some(Part::Item) => {
                 let item: Option<Item> = serde_json::from_slice(&self.buffer).ok();
+                if self.keeps_items {
+                    self.kept_items.push(Bytes::copy_from_slice(&self.buffer));
+                }
                 let metadata = item.and_then(|item| item.metadata.or_else(|| item.object?.metadata));
                 let items = self.items.get_or_insert_default();
                 metadata

@@ -5,5 +5,6 @@
 mod attacks;
 mod clients;
 mod mistakes;
+mod recordings;
 mod running;
 mod story;

@@ -17,7 +17,7 @@ use crate::versions;
 
 /// A crate, whether it is checked without its default features, and its forbidden dependencies, direct or not. Crates
 /// after it in [`modules::ORDER`] are forbidden as well.
-const FORBIDDEN: [(&str, bool, &[&str]); 16] = [
+const FORBIDDEN: [(&str, bool, &[&str]); 17] = [
     ("apimachinery", false, EDGE),
     ("trace", false, EDGE),
     (
@@ -29,6 +29,11 @@ const FORBIDDEN: [(&str, bool, &[&str]); 16] = [
     ("scenario", false, EDGE),
     (
         "judge",
+        false,
+        &["tokio", "hyper", "hyper-util", "kube-client", "fake-apiserver"],
+    ),
+    (
+        "recording",
         false,
         &["tokio", "hyper", "hyper-util", "kube-client", "fake-apiserver"],
     ),

@@ -253,7 +253,9 @@ fn serve(
                 failure = behind.attend(controllers.as_deref(), &kubeconfig) => broken = Some(failure),
             }
         };
-        let hear = |now, records: &[Record]| commentator.hear(now, records);
+        let hear = |now, records: &[Record]| {
+            commentator.hear(now, records);
+        };
         running.serve(shown_from, ends, hear).await;
         behind.stop().await;
         stage::unbroken(&running.edge)?;

@@ -15,6 +15,7 @@ use judge::wire::SETTINGS;
 use super::known::Library;
 use super::restart::RestartPolicy;
 use super::retarget;
+use crate::recorder::RecordArguments;
 pub(super) use crate::scoring::Flaky;
 use crate::scoring::edition_of;
 use crate::words::span;
@@ -182,6 +183,8 @@ pub(crate) struct Run {
     /// `fake-apiserver report DIR --html FILE` draws them.
     #[arg(long, value_name = "DIR")]
     pub(super) evidence: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) recording: RecordArguments,
     /// Serve HTTPS.
     #[arg(long)]
     pub(super) tls: bool,
@@ -193,7 +196,7 @@ pub(crate) struct Run {
 impl Run {
     /// Whether the traces of scenarios are needed at the end.
     pub(super) fn keeps_records(&self) -> bool {
-        self.html.is_some() || self.evidence.is_some()
+        self.html.is_some() || self.evidence.is_some() || self.recording.record.is_some()
     }
 }
 

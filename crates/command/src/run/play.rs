@@ -147,7 +147,7 @@ async fn play_one(
 ) -> Result<Played, Failure> {
     let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
     let limits = timeouts::disable(Limits::wire());
-    let server = Server::with_limits(scenario.clone(), run.seed, limits);
+    let server = Server::recorded(scenario.clone(), run.seed, limits, run.recording.kept()?);
     let (control_port, control_token) = run.seat.borrow().clone().unzip();
     let stage = Stage {
         server,

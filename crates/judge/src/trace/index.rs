@@ -217,7 +217,7 @@ impl<'a> Index<'a> {
                 stream: *stream,
                 object,
             }),
-            ExchangeRecord::Webhook { .. } => {}
+            ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. } => {}
         }
     }
 

@@ -110,6 +110,7 @@ impl Decisions {
                 | ExchangeRecord::Torn { .. }
                 | ExchangeRecord::End { .. }
                 | ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Sent { .. }
                 | ExchangeRecord::Webhook { .. },
             )
             | Group::Store(_)

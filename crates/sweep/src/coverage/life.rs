@@ -172,7 +172,11 @@ impl Life {
                 | ConnectionRecord::Goaway { .. }
                 | ConnectionRecord::Disconnected { .. },
             )
-            | Group::Exchange(ExchangeRecord::Withheld { .. } | ExchangeRecord::Webhook { .. })
+            | Group::Exchange(
+                ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Sent { .. }
+                | ExchangeRecord::Webhook { .. },
+            )
             | Group::Store(_)
             | Group::Script(_)
             | Group::Run(

@@ -88,7 +88,7 @@ pub fn who(what: &What) -> &'static str {
         What::Goaway { .. } | What::Refused | What::Torn { .. } | What::Withheld { .. } => "server ~",
         What::Head { scripted, .. } | What::Page { scripted, .. } => server(*scripted),
         What::Frame { frame, .. } => server(frame.scripted || !frame.whole()),
-        What::Body { .. } | What::Webhook { .. } => "server <",
+        What::Body { .. } | What::Sent { .. } | What::Webhook { .. } => "server <",
         What::Wrote(_) | What::Restored { .. } | What::Turned { .. } => "store  .",
         What::Step { .. } | What::Rule { .. } | What::Bound { .. } | What::ScriptDone => "script .",
         What::Reported(_) => "client *",
@@ -269,6 +269,7 @@ fn unescaped(what: &What) -> String {
                 format!("#{} {} of {} bytes of {event}", stream.0, frame.sent, frame.bytes)
             }
         }
+        What::Sent { stream, content } => format!("#{} content of {} bytes", stream.0, content.len()),
         What::Withheld { stream, object } => {
             let object = state(&object.key, &object.resource_version);
             format!("#{} kept back {object}", stream.0)

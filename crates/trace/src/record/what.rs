@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{ConnId, Frame, ObjectRef, Replica, RunEnd, Side, StoreWrite, StreamId, Verb};
+use crate::content::Content;
 use crate::fault::Ending;
 use crate::report::Report;
 
@@ -178,6 +179,14 @@ records! {
             /// The side that ended it.
             by: Side,
         },
+        /// Content of what is sent next on a response, if the trace keeps content: an item of a list or a whole line of a watch of
+        /// an upstream, or what the script sent. The content of everything else is that of its write.
+        Sent {
+            /// The request it belongs to.
+            stream: StreamId,
+            /// JSON; a text if it is none.
+            content: Content,
+        },
         /// The script dropped an event of the store that was due on a watch.
         Withheld {
             /// The watch.
@@ -286,6 +295,7 @@ impl What {
                 | ExchangeRecord::Body { stream, .. }
                 | ExchangeRecord::Torn { stream, .. }
                 | ExchangeRecord::Frame { stream, .. }
+                | ExchangeRecord::Sent { stream, .. }
                 | ExchangeRecord::Withheld { stream, .. }
                 | ExchangeRecord::Webhook { stream, .. }
                 | ExchangeRecord::End { stream, .. },
@@ -308,6 +318,7 @@ impl What {
             Self::Torn { .. } => "torn",
             Self::Frame { .. } => "frame",
             Self::End { .. } => "end",
+            Self::Sent { .. } => "sent",
             Self::Withheld { .. } => "withheld",
             Self::Wrote(_) => "wrote",
             Self::Restored { .. } => "restored",

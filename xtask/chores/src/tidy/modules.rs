@@ -10,7 +10,7 @@ use std::path::Path;
 use syn::visit::Visit;
 
 /// Crates in import order: each imports only crates before it.
-pub(super) const ORDER: [(&str, &str); 15] = [
+pub(super) const ORDER: [(&str, &str); 16] = [
     ("apimachinery", "crates/apimachinery"),
     ("trace", "crates/trace"),
     ("watchcache", "crates/watchcache"),
@@ -19,6 +19,7 @@ pub(super) const ORDER: [(&str, &str); 15] = [
     ("scenario", "crates/scenario"),
     ("fake-apiserver", "fake-apiserver"),
     ("judge", "crates/judge"),
+    ("recording", "crates/recording"),
     ("fake-apiserver-testing", "crates/testing"),
     ("conformance", "crates/conformance"),
     ("report", "crates/report"),

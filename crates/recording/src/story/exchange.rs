@@ -1,0 +1,452 @@
+//! The lists and watches of the loop, each with its whole response.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use trace::fault::Ending;
+use trace::record::{ConnId, Frame, FrameType, ObjectRef, Record, Side, StreamId, Verb, What};
+
+use super::words;
+use crate::chosen::Chosen;
+
+/// Which request it is, as a trigger counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    List,
+    Page(u32),
+    Watch,
+}
+
+/// Head of a response.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    pub(super) at: Duration,
+    pub(super) status: u16,
+    pub(super) retry_after: Option<String>,
+    pub(super) scripted: bool,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone)]
+pub(super) struct Page<'r> {
+    pub(super) version: &'r str,
+    pub(super) continue_token: &'r str,
+    pub(super) remaining: Option<i64>,
+    pub(super) items: &'r [ObjectRef],
+    pub(super) scripted: bool,
+}
+
+/// A body that is no list.
+#[derive(Debug, Clone)]
+pub(super) struct Body<'r> {
+    pub(super) reason: Option<&'r str>,
+    pub(super) message: Option<&'r str>,
+    pub(super) has_token: bool,
+}
+
+/// A request and its response.
+#[derive(Debug, Clone)]
+pub(super) struct Exchange<'r> {
+    pub(super) kind: Kind,
+    pub(super) trigger: String,
+    pub(super) verb: Verb,
+    pub(super) seq: u64,
+    pub(super) at: Duration,
+    pub(super) conn: ConnId,
+    pub(super) query: &'r [(String, String)],
+    pub(super) accept: Option<&'r str>,
+    pub(super) head: Option<Head>,
+    pub(super) page: Option<Page<'r>>,
+    pub(super) body: Option<Body<'r>>,
+    pub(super) torn: Option<u64>,
+    pub(super) frames: Vec<(u64, &'r Frame)>,
+    pub(super) withheld: Vec<&'r ObjectRef>,
+    pub(super) end: Option<(Duration, Ending, Side)>,
+}
+
+/// Rules that the event of a write meets.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    pub(super) actions: Vec<String>,
+    /// The frames that these rules make.
+    pub(super) causes: Vec<u64>,
+}
+
+impl Exchange<'_> {
+    pub(super) fn param(&self, name: &str) -> Option<&str> {
+        let found = self.query.iter().find(|(key, _)| key == name);
+        found
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Whether it is a watch that begins with the objects.
+    pub(super) fn starts_without_list(&self) -> bool {
+        let is_versionless = matches!(self.param("resourceVersion"), None | Some("0"));
+        self.verb == Verb::WatchList || self.verb == Verb::Watch && is_versionless
+    }
+
+    /// Whether its last frame was cut, which is an action by itself.
+    pub(super) fn is_cut(&self) -> bool {
+        self.frames.last().is_some_and(|(_, frame)| !frame.whole())
+    }
+
+    /// Returns the action that cuts a frame after `events` whole ones, and ends the response.
+    pub(super) fn cut(&self, events: usize, frame: &Frame) -> String {
+        let percent = (frame.sent * 100 / frame.bytes.max(1)).min(99);
+        let how = self.end.map_or(Ending::Stall, |(_, how, _)| how);
+        format!(
+            "{{truncate: {{after_events: {events}, percent: {percent}, then: {}}}}}",
+            words::ending_value(how)
+        )
+    }
+
+    /// Whether it sends the event of a write, or another one, after the record `seq`; or would have sent it.
+    pub(super) fn sends_after(&self, seq: u64, object: &ObjectRef) -> bool {
+        let last = self.frames.last();
+        self.withheld.contains(&object) || last.is_some_and(|(sent, _)| *sent > seq)
+    }
+
+    /// Returns the rules that make the events of a write what they are on this watch.
+    pub(super) fn rules_for(&self, object: &ObjectRef) -> Rules {
+        let mut rules = Rules::default();
+        if self.withheld.contains(&object) {
+            rules.actions.push("{drop_events: 1}".to_owned());
+        }
+        let is_of_it = |frame: &Frame| frame.object.as_deref() == Some(object) && frame.kind.is_change();
+        let of_it: Vec<&(u64, &Frame)> = self.frames.iter().filter(|(_, frame)| is_of_it(frame)).collect();
+        if let Some((seq, frame)) = of_it.iter().find(|(_, frame)| !frame.whole()) {
+            rules.actions.push(self.cut(0, frame));
+            rules.causes.push(*seq);
+        }
+        let moved: Vec<u64> = of_it
+            .iter()
+            .filter(|(_, frame)| frame.scripted && frame.whole())
+            .map(|(seq, _)| *seq)
+            .collect();
+        if of_it.len() > 1 && !moved.is_empty() {
+            rules.actions.push(format!("{{repeat_event: {}}}", of_it.len()));
+            rules.causes.extend(moved);
+        } else if let Some(first) = moved.first() {
+            rules.reorder(self, *first);
+        }
+        rules
+    }
+
+    /// Number of the store's events that are due at its start and were dropped.
+    pub(super) fn dropped_at_start(&self, newest: u64) -> usize {
+        let is_older = |object: &&&ObjectRef| crate::store::number(&object.resource_version) <= newest;
+        self.withheld.iter().filter(is_older).count()
+    }
+
+    /// The first frame that was cut although its object is older than the watch.
+    pub(super) fn cut_at_start(&self, newest: u64) -> Option<(u64, String)> {
+        let at = self.frames.iter().position(|(_, frame)| !frame.whole())?;
+        let (seq, frame) = self.frames[at];
+        let version = crate::store::number(&frame.object.as_ref()?.resource_version);
+        let is_older = frame.kind.is_change() && !frame.scripted && version <= newest;
+        is_older.then(|| (seq, self.cut(at, frame)))
+    }
+}
+
+impl Rules {
+    /// Events that were sent in reverse order: the one that comes first in the store is sent last.
+    fn reorder(&mut self, exchange: &Exchange<'_>, last: u64) {
+        let version = |frame: &Frame| {
+            let version = frame
+                .object
+                .as_ref()
+                .map(|object| object.resource_version.as_str());
+            crate::store::number(version.unwrap_or_default())
+        };
+        let upto = exchange
+            .frames
+            .iter()
+            .position(|(seq, _)| *seq == last)
+            .unwrap_or_default();
+        let mut run = vec![last];
+        for pair in exchange.frames[..=upto].windows(2).rev() {
+            let [(seq, before), (_, after)] = pair else { break };
+            if !before.scripted || !before.kind.is_change() || version(before) <= version(after) {
+                break;
+            }
+            run.push(*seq);
+        }
+        if run.len() > 1 {
+            self.actions.push(format!("{{reorder_events: {}}}", run.len()));
+            self.causes.extend(run);
+        }
+    }
+}
+
+/// All of them, by stream.
+#[derive(Debug)]
+pub(super) struct Exchanges<'r> {
+    all: BTreeMap<StreamId, Exchange<'r>>,
+    newest_watch: Option<StreamId>,
+}
+
+impl<'r> Exchanges<'r> {
+    pub(super) fn read(records: &'r [Record], chosen: &Chosen) -> Self {
+        let own: BTreeSet<StreamId> = chosen.streams.iter().copied().collect();
+        let mut all = BTreeMap::<StreamId, Exchange<'r>>::new();
+        let mut counts = Counts::default();
+        for record in records.iter().filter(|record| record.seq <= chosen.to) {
+            let Some(stream) = record.what.stream().filter(|stream| own.contains(stream)) else {
+                continue;
+            };
+            if let What::Request {
+                conn,
+                verb,
+                query,
+                accept,
+                ..
+            } = &record.what
+            {
+                let (kind, trigger) = counts.count(*verb, query);
+                let exchange = Exchange {
+                    kind,
+                    trigger,
+                    verb: *verb,
+                    seq: record.seq,
+                    at: record.at,
+                    conn: *conn,
+                    query,
+                    accept: accept.as_deref(),
+                    head: None,
+                    page: None,
+                    body: None,
+                    torn: None,
+                    frames: Vec::new(),
+                    withheld: Vec::new(),
+                    end: None,
+                };
+                all.insert(stream, exchange);
+            } else if let Some(exchange) = all.get_mut(&stream) {
+                exchange.take(record);
+            }
+        }
+        Self {
+            all,
+            newest_watch: None,
+        }
+    }
+
+    pub(super) fn has(&self, stream: StreamId) -> bool {
+        self.all.contains_key(&stream)
+    }
+
+    /// Returns the exchange of a stream of the loop; call only for one that [`Exchanges::has`].
+    pub(super) fn of(&self, stream: StreamId) -> &Exchange<'r> {
+        self.all
+            .get(&stream)
+            .expect("only streams of the loop are passed on")
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Exchange<'r>> {
+        self.all.values()
+    }
+
+    /// A request arrives.
+    pub(super) fn arrive(&mut self, stream: StreamId) {
+        if self.of(stream).kind == Kind::Watch {
+            self.newest_watch = Some(stream);
+        }
+    }
+
+    pub(super) fn newest_watch(&self) -> Option<StreamId> {
+        self.newest_watch
+    }
+
+    /// `seq` of the first request.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.all.values().next().map(|exchange| exchange.seq)
+    }
+
+    /// Whether a list came in several pages.
+    pub(super) fn is_paged(&self) -> bool {
+        self.iter().any(|exchange| {
+            exchange
+                .page
+                .as_ref()
+                .is_some_and(|page| !page.continue_token.is_empty())
+        })
+    }
+
+    /// Returns the items of the list that begins with this request, if it is complete and nothing but the server's.
+    pub(super) fn list_from(&self, stream: StreamId) -> Option<Vec<&'r ObjectRef>> {
+        let mut items = Vec::new();
+        let pages = self.all.range(stream..).map(|(_, exchange)| exchange);
+        for (nth, exchange) in pages.enumerate() {
+            if (nth == 0) != (exchange.kind == Kind::List) || exchange.kind == Kind::Watch {
+                return None;
+            }
+            let page = exchange.page.as_ref().filter(|page| !page.scripted)?;
+            items.extend(page.items);
+            if page.continue_token.is_empty() {
+                return Some(items);
+            }
+        }
+        None
+    }
+
+    fn lists(&self) -> impl DoubleEndedIterator<Item = Vec<&'r ObjectRef>> {
+        let starts = self
+            .all
+            .iter()
+            .filter(|(_, exchange)| exchange.kind == Kind::List);
+        starts.filter_map(|(stream, _)| self.list_from(*stream))
+    }
+
+    /// Returns the items of the first complete list.
+    pub(super) fn first_list(&self) -> Option<Vec<&'r ObjectRef>> {
+        self.lists().next()
+    }
+
+    /// Returns the items of the last complete list.
+    pub(super) fn last_list(&self) -> Option<Vec<&'r ObjectRef>> {
+        self.lists().next_back()
+    }
+
+    /// Version of the first list, or of the end of the initial events of a watch.
+    pub(super) fn first_version(&self) -> Option<String> {
+        self.iter().find_map(|exchange| {
+            let page = exchange.page.as_ref().filter(|page| !page.scripted);
+            let of_page = page.map(|page| page.version.to_owned());
+            of_page.or_else(|| {
+                exchange
+                    .marker()
+                    .filter(|frame| !frame.scripted)
+                    .and_then(version_of)
+            })
+        })
+    }
+}
+
+fn version_of(frame: &Frame) -> Option<String> {
+    frame
+        .object
+        .as_ref()
+        .map(|object| object.resource_version.clone())
+}
+
+/// Numbers of requests, as triggers count them.
+#[derive(Default)]
+struct Counts<'r> {
+    lists: u32,
+    pages: u32,
+    watches: u32,
+    token: Option<&'r str>,
+}
+
+impl<'r> Counts<'r> {
+    fn count(&mut self, verb: Verb, query: &'r [(String, String)]) -> (Kind, String) {
+        if matches!(verb, Verb::Watch | Verb::WatchList) {
+            self.watches += 1;
+            return (Kind::Watch, format!("{{watch: {}}}", self.watches));
+        }
+        let token = query
+            .iter()
+            .find(|(name, value)| name == "continue" && !value.is_empty());
+        let Some((_, token)) = token else {
+            (self.lists, self.pages, self.token) = (self.lists + 1, 1, None);
+            return (Kind::List, format!("{{list: {}}}", self.lists));
+        };
+        // A request that repeats a token is for the same page.
+        if self.token != Some(token) {
+            self.pages += 1;
+            self.token = Some(token);
+        }
+        let trigger = format!("{{page: {}, list: {}}}", self.pages.max(2), self.lists.max(1));
+        (Kind::Page(self.pages), trigger)
+    }
+}
+
+impl<'r> Exchange<'r> {
+    /// The bookmark that ends the initial events.
+    pub(super) fn marker(&self) -> Option<&'r Frame> {
+        let is_marker = |frame: &Frame| {
+            matches!(
+                &frame.kind,
+                FrameType::Bookmark {
+                    initial_events_end: Some(_)
+                }
+            )
+        };
+        self.frames
+            .iter()
+            .map(|(_, frame)| *frame)
+            .find(|frame| is_marker(frame))
+    }
+
+    /// Adds a record of the response.
+    fn take(&mut self, record: &'r Record) {
+        match &record.what {
+            What::Head {
+                status,
+                retry_after,
+                scripted,
+                ..
+            } => {
+                self.head = Some(Head {
+                    at: record.at,
+                    status: *status,
+                    retry_after: retry_after.clone(),
+                    scripted: *scripted,
+                });
+            }
+            What::Page {
+                resource_version,
+                continue_token,
+                remaining,
+                items,
+                scripted,
+                ..
+            } => {
+                self.page = Some(Page {
+                    version: resource_version,
+                    continue_token,
+                    remaining: *remaining,
+                    items,
+                    scripted: *scripted,
+                });
+            }
+            What::Body {
+                reason,
+                message,
+                continue_token,
+                ..
+            } => {
+                self.body = Some(Body {
+                    reason: reason.as_deref(),
+                    message: message.as_deref(),
+                    has_token: continue_token.is_some(),
+                });
+            }
+            What::Torn { sent, .. } => self.torn = Some(*sent),
+            What::Frame { frame, .. } => self.frames.push((record.seq, frame)),
+            What::Withheld { object, .. } => self.withheld.push(object),
+            What::End { how, by, .. } => self.end = Some((record.at, *how, *by)),
+            What::Request { .. }
+            | What::Sent { .. }
+            | What::Connected { .. }
+            | What::Goaway { .. }
+            | What::Refused
+            | What::Disconnected { .. }
+            | What::Wrote(_)
+            | What::Restored { .. }
+            | What::Turned { .. }
+            | What::Step { .. }
+            | What::Rule { .. }
+            | What::Bound { .. }
+            | What::ScriptDone
+            | What::Webhook { .. }
+            | What::Reported(_)
+            | What::ClientExited { .. }
+            | What::ClientRestarted { .. }
+            | What::StopRequested
+            | What::LeftOpen { .. }
+            | What::RunEnded(_) => {}
+        }
+    }
+}
