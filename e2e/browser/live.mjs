@@ -191,7 +191,7 @@ try {
     });
   }
 
-  await openedAt("a wrong token is said, and nothing is shown", { url: `${address.split("#")[0]}#token=wrong`, status: 401 }, async (page) => {
+  await openedAt("a wrong token is reported, and nothing is shown", { url: `${address.split("#")[0]}#token=wrong`, status: 401 }, async (page) => {
     await page.waitForFunction(() => document.body.dataset.link === "locked");
     assert.match(await page.$eval("#link", (link) => link.textContent), /token is missing or wrong/);
     assert.equal(await page.$eval("main", (main) => getComputedStyle(main).display), "none");

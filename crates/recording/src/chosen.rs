@@ -67,7 +67,7 @@ pub enum Cannot {
     NoViolation {
         /// What was wanted.
         wanted: String,
-        /// What there is.
+        /// Names to choose from.
         found: String,
     },
 }

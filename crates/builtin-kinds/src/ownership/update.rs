@@ -120,7 +120,7 @@ impl Updater<'_, '_> {
                 continue;
             }
             let changes = self.changes_for(owner, &changes, (live, new), &mut elsewhere)?;
-            // Whoever forces it has no conflicts.
+            // A manager that forces it has no conflicts.
             let contested = changes.filter(|_| !force);
             let contested = contested.map(|changes| owner.fields.intersection(&changes.written));
             if let Some(contested) = contested.filter(|contested| !contested.is_empty()) {

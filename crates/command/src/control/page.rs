@@ -145,7 +145,7 @@ fn buttons() -> Vec<Button> {
         ),
         on_caches(
             "freeze",
-            "Stops the watch cache: watches and lists from it show the state of now, whatever is written, until it is thawed.",
+            "Stops the watch cache: watches and lists from it show the state of now, and no later write, until it is thawed.",
             "freeze_watch_cache",
             None,
         ),
