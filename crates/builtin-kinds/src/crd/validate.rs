@@ -480,10 +480,15 @@ fn misfit<'s>(schema: &'s Schema, value: &Value, as_written: bool) -> Option<(&'
     }
     let is_numeric = matches!(schema.kind, Type::Integer | Type::Number | Type::IntegerOrText);
     match value {
-        Value::String(_) | Value::Array(_) if !format.is_empty() && !is_numeric => None,
-        Value::String(_) | Value::Array(_) => Some((wanted, found)),
-        _ if !format.is_empty() && format != found_format => Some((format, found_format)),
-        _ => Some((wanted, found)),
+        Value::String(_) | Value::Array(_) => (format.is_empty() || is_numeric).then_some((wanted, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            let has_other_format = !format.is_empty() && format != found_format;
+            Some(if has_other_format {
+                (format, found_format)
+            } else {
+                (wanted, found)
+            })
+        }
     }
 }
 
