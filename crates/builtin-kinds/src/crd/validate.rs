@@ -479,16 +479,12 @@ fn misfit<'s>(schema: &'s Schema, value: &Value, as_written: bool) -> Option<(&'
         return None;
     }
     let is_numeric = matches!(schema.kind, Type::Integer | Type::Number | Type::IntegerOrText);
-    match value {
-        Value::String(_) | Value::Array(_) => (format.is_empty() || is_numeric).then_some((wanted, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-            let has_other_format = !format.is_empty() && format != found_format;
-            Some(if has_other_format {
-                (format, found_format)
-            } else {
-                (wanted, found)
-            })
-        }
+    let is_text = matches!(value, Value::String(_) | Value::Array(_));
+    match (format, is_text) {
+        ("", _) => Some((wanted, found)),
+        (_, true) => is_numeric.then_some((wanted, found)),
+        (format, false) if format != found_format => Some((format, found_format)),
+        (_, false) => Some((wanted, found)),
     }
 }
 

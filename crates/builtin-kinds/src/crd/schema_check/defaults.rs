@@ -14,9 +14,6 @@ use super::super::structural::{Schema, members};
 use super::super::{embedded, rules, validate};
 use crate::error_list::ErrorList;
 
-/// Levels of fields below a resource at which a default can make its metadata invalid: more than metadata has.
-const LEVELS_MAX: usize = 100;
-
 /// Adds the errors of the defaults in a schema and below it. Below `additionalProperties` and combinations there are none.
 pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str, version: Version) {
     let mut check = Check { found, version };
@@ -44,8 +41,6 @@ struct Place<'p> {
     resource: &'p Resource<'p>,
     /// The place of the schema that it is part of; `None` for the resource.
     above: Option<(&'p Self, Part<'p>)>,
-    /// Number of places above.
-    level: usize,
     /// Whether it is the apiVersion, kind or metadata of the resource, or part of it.
     in_metadata: bool,
 }
@@ -61,7 +56,6 @@ impl<'p> Place<'p> {
         Self {
             resource,
             above: None,
-            level: 0,
             in_metadata: false,
         }
     }
@@ -75,7 +69,6 @@ impl<'p> Place<'p> {
         Self {
             resource: self.resource,
             above: Some((self, part)),
-            level: self.level + 1,
             in_metadata: self.in_metadata || self.is_resource() && is_of_server,
         }
     }
@@ -164,9 +157,6 @@ impl Check<'_> {
 
     /// Returns why a resource whose metadata has this default is invalid.
     fn invalid_metadata(&self, place: &Place<'_>, default: &Value) -> Option<String> {
-        if place.level > LEVELS_MAX {
-            return None;
-        }
         let of = place.resource;
         let read = of.read.get_or_init(|| as_validated(of.schema));
         let mut resource = place.around(default.clone());
