@@ -1,13 +1,14 @@
 //! Warnings about valid objects that are probably a mistake. It must not know how they are sent.
 //!
-//! Of pods and their templates: ports, variables, names, selectors, pull secrets and host aliases. Deprecated volumes,
-//! annotations and node labels, fractional bytes, and services are left out.
+//! Of pods and their templates: ports, variables, names, selectors, pull secrets, host aliases, and what is deprecated. Fractional
+//! bytes, overlapping paths of volumes, annotations for AppArmor and the form of addresses are left out.
 //!
-//! Source: kubernetes `pkg/api/pod/warnings.go`, and `WarningsOnCreate` and `WarningsOnUpdate` of the strategies; apiextensions
-//! `registry/customresource/strategy.go`.
+//! Source: kubernetes `pkg/api/{pod,service}/warnings.go`, and `WarningsOnCreate` and `WarningsOnUpdate` of the strategies;
+//! apiextensions `registry/customresource/strategy.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use apimachinery::Version;
 use apimachinery::go_text;
 use apimachinery::kind::ApiResource;
 use serde_json::Value;
@@ -15,33 +16,35 @@ use serde_json::Value;
 use crate::fields::{below, list};
 use crate::{naming, types};
 
+mod deprecated;
+
 /// Returns the warnings about a new object.
-pub fn of_new(kind: &ApiResource, object: &Value) -> Vec<String> {
+pub fn of_new(kind: &ApiResource, object: &Value, version: Version) -> Vec<String> {
     if kind.custom {
         return of_finalizers(object, None);
     }
     let Some(workload) = workload(kind) else {
-        return Vec::new();
+        return of_others(kind, object, version);
     };
     let mut warnings = of_name(workload, object);
-    warnings.extend(of_template(workload, object));
+    warnings.extend(of_template(workload, object, version));
     warnings.extend(of_history(workload, object));
     warnings
 }
 
 /// Returns the warnings about an object that replaces `old`.
-pub fn of_changed(kind: &ApiResource, object: &Value, old: &Value) -> Vec<String> {
+pub fn of_changed(kind: &ApiResource, object: &Value, old: &Value, version: Version) -> Vec<String> {
     if kind.custom {
         return of_finalizers(object, Some(old));
     }
     let mut warnings = Vec::new();
     let Some(workload) = workload(kind) else {
-        return warnings;
+        return of_others(kind, object, version);
     };
     // People do not update pods, and controllers do not read warnings. The generation of a daemon set's template is not set.
     let is_read = !matches!(workload, Workload::Pod | Workload::DaemonSet);
     if is_read && object["spec"] != old["spec"] {
-        warnings.extend(of_template(workload, object));
+        warnings.extend(of_template(workload, object, version));
     }
     warnings.extend(of_history(workload, object));
     if workload == Workload::CronJob && text(&object["spec"]["schedule"]).contains("TZ") {
@@ -51,6 +54,67 @@ pub fn of_changed(kind: &ApiResource, object: &Value, old: &Value) -> Vec<String
                 .to_owned(),
         );
     }
+    warnings
+}
+
+/// Returns the warnings about an object that is not a workload.
+fn of_others(kind: &ApiResource, object: &Value, version: Version) -> Vec<String> {
+    match types::of(kind).map(|known| known.name) {
+        Some("core/v1.Service") => of_service(object, version),
+        Some("core/v1.Node") if !text(&object["spec"]["externalID"]).is_empty() => {
+            vec!["spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned()]
+        }
+        Some(_) | None => Vec::new(),
+    }
+}
+
+const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+
+fn of_service(service: &Value, version: Version) -> Vec<String> {
+    let spec = &service["spec"];
+    let (kind, is_external) = (text(&spec["type"]), spec["type"] == "ExternalName");
+    let is_headless = kind == "ClusterIP" && spec["clusterIP"] == "None";
+    let has_addresses = !list(spec, "externalIPs").is_empty();
+    let mut warnings = Vec::new();
+    if !service["metadata"]["annotations"][TOPOLOGY_HINTS].is_null() {
+        warnings.push(format!(
+            "annotation {TOPOLOGY_HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead"
+        ));
+    }
+    let mut add = |applies: bool, text: &str| {
+        if applies {
+            warnings.push(text.to_owned());
+        }
+    };
+    let balanced = !text(&spec["loadBalancerIP"]).is_empty();
+    add(
+        is_headless && balanced,
+        "spec.loadBalancerIP is ignored for headless services",
+    );
+    add(
+        is_headless && has_addresses,
+        "spec.externalIPs is ignored for headless services",
+    );
+    add(
+        is_headless && spec["sessionAffinity"] != "None",
+        "spec.SessionAffinity is ignored for headless services",
+    );
+    add(
+        version >= Version::V1_36 && has_addresses && !is_headless && !is_external,
+        "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
+    );
+    add(
+        is_external && has_addresses,
+        "spec.externalIPs is ignored when spec.type is \"ExternalName\"",
+    );
+    add(
+        !is_external && !text(&spec["externalName"]).is_empty(),
+        "spec.externalName is ignored when spec.type is not \"ExternalName\"",
+    );
+    add(
+        spec["trafficDistribution"] == "PreferClose",
+        "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"",
+    );
     warnings
 }
 
@@ -101,25 +165,27 @@ fn of_history(workload: Workload, object: &Value) -> Option<String> {
     })
 }
 
-fn of_template(workload: Workload, object: &Value) -> Vec<String> {
-    let (at, spec) = match workload {
-        Workload::Pod => ("spec", &object["spec"]),
+fn of_template(workload: Workload, object: &Value, version: Version) -> Vec<String> {
+    let (at, at_metadata) = match workload {
+        Workload::Pod => ("spec", "metadata"),
         Workload::Named | Workload::DaemonSet | Workload::StatefulSet => {
-            ("spec.template.spec", below(object, "spec.template.spec"))
+            ("spec.template.spec", "spec.template.metadata")
         }
         Workload::CronJob => (
             "spec.jobTemplate.spec.template.spec",
-            below(object, "spec.jobTemplate.spec.template.spec"),
+            "spec.jobTemplate.spec.template.metadata",
         ),
     };
+    let (spec, metadata) = (below(object, at), below(object, at_metadata));
     let mut warnings = Vec::new();
+    deprecated::node_selectors(&mut warnings, spec, at, version);
     for (nth, constraint) in list(spec, "topologySpreadConstraints").iter().enumerate() {
-        no_selector(
-            &mut warnings,
-            constraint,
-            &format!("{at}.topologySpreadConstraints[{nth}]"),
-        );
+        let at = format!("{at}.topologySpreadConstraints[{nth}]");
+        warnings.extend(deprecated::topology_key(constraint, &at));
+        no_selector(&mut warnings, constraint, &at);
     }
+    deprecated::annotations(&mut warnings, metadata, at_metadata);
+    deprecated::volumes(&mut warnings, spec, at);
     repeated(&mut warnings, (spec, "hostAliases", "ip"), at);
     repeated(&mut warnings, (spec, "imagePullSecrets", "name"), at);
     for (nth, secret) in list(spec, "imagePullSecrets").iter().enumerate() {
@@ -137,7 +203,25 @@ fn of_template(workload: Workload, object: &Value) -> Vec<String> {
                 containers.map(move |(nth, container)| (format!("{at}.{field}[{nth}]"), container))
             })
     };
+    let described = (metadata, at_metadata);
+    let context = &spec["securityContext"];
+    deprecated::seccomp(
+        &mut warnings,
+        described,
+        context,
+        "seccomp.security.alpha.kubernetes.io/pod",
+    );
     for (at, container) in containers() {
+        let annotation = format!(
+            "container.seccomp.security.alpha.kubernetes.io/{}",
+            text(&container["name"])
+        );
+        deprecated::seccomp(
+            &mut warnings,
+            described,
+            &container["securityContext"],
+            &annotation,
+        );
         variables(&mut warnings, container, &at);
     }
     let ports: Vec<(String, &Value)> = { containers() }

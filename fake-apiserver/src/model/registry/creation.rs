@@ -125,7 +125,8 @@ impl Writer<'_> {
         }
         let object = self.identified(object, name, &uid);
         self.check_new(&object, name)?;
-        self.warnings.extend(advice::of_new(&kind, &object));
+        self.warnings
+            .extend(advice::of_new(&kind, &object, self.model.version));
         self.check_may_create(name)?;
         self.admit_by_policies((Some(&object), None), name, None)?;
         self.validate_new_by_hooks(&object, name)?;

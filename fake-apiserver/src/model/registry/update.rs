@@ -227,7 +227,7 @@ impl Writer<'_> {
         }
         if subresource.is_none() {
             self.warnings
-                .extend(advice::of_changed(&kind, &manifest, &stored));
+                .extend(advice::of_changed(&kind, &manifest, &stored, self.model.version));
         }
         let known: HashSet<&str> = finalizers(&stored).collect();
         let fresh: Vec<&str> = finalizers(&manifest)
