@@ -331,9 +331,10 @@ fn watches(room: &Room, query: &str) -> Result<Answer, Refusal> {
         match name {
             "client" | "resource" => trace::read_filter(&mut filter, name, value),
             "limit" => {
-                limit = value
+                let given: usize = value
                     .parse()
                     .map_err(|_| Refusal::bad(format!("limit={value}: expected a number of watches")))?;
+                limit = if given > 0 { given } else { WATCHES_LISTED };
             }
             _ => {
                 return Err(Refusal::bad(format!("unknown parameter {name}={value}"))

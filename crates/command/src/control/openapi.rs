@@ -40,7 +40,7 @@ pub(crate) fn document() -> Value {
                 "parameters": [
                     {"name": "client", "in": "query", "schema": {"type": "string"}, "description": "Part of the User-Agent."},
                     {"name": "resource", "in": "query", "schema": {"type": "string"}, "description": "`pods`, `deployments.apps`."},
-                    {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0}, "description": "Watches listed."},
+                    {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0}, "description": "Watches listed; 0: 500."},
                 ],
                 "responses": {"200": ok("Watches"), "401": refused("Without the token")},
             }},

@@ -223,6 +223,17 @@ mod tests {
     }
 
     #[test]
+    fn before_an_upstream_there_is_no_button_that_only_the_model_can_do() {
+        let settings = fake_apiserver::upstream::Settings {
+            token: "t".to_owned(),
+            lends: false,
+        };
+        let page = of(&Server::forwarding(settings, 0));
+        let has = |verb: &str| page.html.contains(&format!("data-verb=\"{verb}\""));
+        assert!(has("expire") && has("freeze") && has("reset") && !has("compact"));
+    }
+
+    #[test]
     fn a_token_is_escaped() {
         assert_eq!(
             url("http://127.0.0.1:1", "a&b#c"),

@@ -16,7 +16,7 @@ export class Actions {
     const isFiltered = filter.client || filter.resource;
     const count = `${matched} ${matched === 1 ? "watch" : "watches"}`;
     const words = {
-      watches: watch ? `watch #${selected} of ${watch.client || "a client without a name"}` : isFiltered ? `the ${count} shown` : `all ${count}`,
+      watches: watch ? `watch #${selected} of ${watch.client || "a client without a name"}` : isFiltered ? `the ${count} shown` : matched === 1 ? "the only watch" : `all ${count}`,
       caches: filter.resource ? `the watch cache of ${filter.resource}` : "all watch caches",
     };
     for (const [aim, on] of Object.entries(words)) text(document.getElementById(`on-${aim}`), `On ${on}`);
