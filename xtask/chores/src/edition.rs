@@ -1,11 +1,14 @@
 //! `cargo xtask edition NAME`: freezes the requirements that the scenarios test today, and their digest; `--check`
-//! compares the frozen editions and the page of their errata, which `--page` writes. `scenario::edition` and
-//! `scenario::errata` describe them and the comparison.
+//! compares the frozen editions, the page of their errata and that of the next edition, which `--page` writes.
+//! `scenario::edition` and `scenario::errata` describe them and the comparison.
+
+mod next;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use fake_apiserver::scenario::edition;
+use fake_apiserver::scenario::SharedScenario;
+use fake_apiserver::scenario::edition::{self, Edition};
 use fake_apiserver::scenario::errata::errata;
 
 use crate::clients;
@@ -19,13 +22,16 @@ pub(crate) struct Arguments {
     /// Compare the editions with their digests, the errata, the catalogue and the scenarios; write nothing.
     #[arg(long, conflicts_with_all = ["name", "page"])]
     check: bool,
-    /// Write docs/withdrawn.md from requirements/errata.yaml.
+    /// Write docs/withdrawn.md from requirements/errata.yaml, and docs/next-edition.md from the catalogue and the scenarios.
     #[arg(long, conflicts_with = "name")]
     page: bool,
 }
 
 /// What was withdrawn, for people.
 const PAGE: &str = "docs/withdrawn.md";
+
+/// What the next edition changes, for people.
+const NEXT: &str = "docs/next-edition.md";
 
 /// Exit code 0: the file is written, or nothing differs; 1: an edition was changed, or lists a missing scenario or
 /// requirement; 2: the file exists, or the scenarios have mistakes.
@@ -68,9 +74,22 @@ fn write(name: &str) -> Result<String, String> {
 }
 
 fn write_page() -> Result<String, String> {
-    let path = clients::root().join(PAGE);
-    std::fs::write(&path, errata().page()).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(format!("wrote {}", path.display()))
+    let root = clients::root();
+    for (page, text) in pages(&clients::load(&root)?)? {
+        std::fs::write(root.join(page), text).map_err(|error| format!("{page}: {error}"))?;
+    }
+    Ok(format!("wrote {PAGE} and {NEXT}"))
+}
+
+/// Returns the pages for people, by path.
+fn pages(scenarios: &[SharedScenario]) -> Result<[(&'static str, String); 2], String> {
+    let newest = edition::editions().last().ok_or("there is no edition")?;
+    let text = edition::text(&next::name(&newest.name), scenarios.iter().map(AsRef::as_ref));
+    let next = Edition::parse(&text).ok_or("what would be frozen is no edition")?;
+    Ok([
+        (PAGE, errata().page()),
+        (NEXT, next::page(newest, &next, errata())),
+    ])
 }
 
 /// Returns every edition with its digest, and the mistakes.
@@ -88,9 +107,10 @@ fn check() -> Result<(String, ExitCode), String> {
         .collect();
     let mut wrong = edition::changed();
     wrong.extend(errata().disagreements());
-    let page = std::fs::read_to_string(clients::root().join(PAGE)).unwrap_or_default();
-    if page != errata().page() {
-        wrong.push(format!("{PAGE} is stale: run `cargo xtask edition --page`"));
+    for (page, text) in pages(&scenarios)? {
+        if std::fs::read_to_string(clients::root().join(page)).unwrap_or_default() != text {
+            wrong.push(format!("{page} is stale: run `cargo xtask edition --page`"));
+        }
     }
     for edition in edition::editions() {
         wrong.extend(edition.disagreements(scenarios.iter().map(AsRef::as_ref)));
