@@ -2,6 +2,7 @@
 //! not know results.
 
 mod build;
+pub mod sources;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

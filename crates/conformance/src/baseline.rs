@@ -77,6 +77,8 @@ pub struct Known {
     pub reason: String,
     /// A URL, `owner/repo#number`, or `none public`.
     pub issue: String,
+    /// Name of the place in the client's source that causes it, if given. What it names is up to the file's owner.
+    pub source: Option<String>,
     /// Line in the file, from 1.
     pub line: u64,
 }
@@ -103,6 +105,7 @@ struct Raw {
     breaks: Option<Vec<Spanned<String>>>,
     reason: Spanned<String>,
     issue: Spanned<String>,
+    source: Option<Spanned<String>>,
 }
 
 /// Mistakes in a known-failures file: all of them, one per line.
@@ -152,11 +155,13 @@ impl Baseline {
         let mut entries: Vec<Known> = Vec::new();
         for entry in raw {
             let at = |span: &Spanned<String>| (span.referenced.line(), span.referenced.column());
-            for (name, value) in [
+            let required = [
                 ("scenario", &entry.scenario),
                 ("reason", &entry.reason),
                 ("issue", &entry.issue),
-            ] {
+            ];
+            let given = entry.source.iter().map(|source| ("source", source));
+            for (name, value) in required.into_iter().chain(given) {
                 if value.value.trim().is_empty() {
                     let (line, column) = at(value);
                     faults.push(fault(line, column, &format!("{name} is empty")));
@@ -201,6 +206,7 @@ impl Baseline {
                 outcome: entry.outcome.value,
                 reason: entry.reason.value,
                 issue: entry.issue.value,
+                source: entry.source.map(|source| source.value),
                 line,
             });
         }
@@ -296,6 +302,10 @@ mod tests {
     #[case::no_reason(
         "- {scenario: a/b, outcome: stuck, reason: '', issue: none public}\n",
         "reason is empty"
+    )]
+    #[case::no_source(
+        "- {scenario: a/b, outcome: stuck, reason: r, issue: none public, source: ''}\n",
+        "source is empty"
     )]
     #[case::twice(
         "- {scenario: a/b, outcome: stuck, reason: r, issue: none public}\n- {scenario: a/b, outcome: crash, reason: r, issue: none public}\n",

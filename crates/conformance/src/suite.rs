@@ -269,6 +269,7 @@ mod tests {
             outcome,
             reason: "r".to_owned(),
             issue: "none public".to_owned(),
+            source: None,
             line: 1,
         });
         assert_eq!(Standing::of(outcome, known.as_ref()), standing);

@@ -88,6 +88,30 @@ pub struct Known {
     pub reason: String,
     /// URL, `owner/repo#number`, or `none public`.
     pub issue: String,
+    /// Where the library's source does it.
+    pub source: Source,
+}
+
+/// What the library's source shows of a failure.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// Lines, at the version that was measured.
+    pub lines: Vec<SourceLines>,
+    /// Why no lines can be named; empty if some are.
+    pub none: String,
+}
+
+/// Lines of a library's source.
+#[derive(Debug, Clone)]
+pub struct SourceLines {
+    /// Function, method or type around them.
+    pub function: String,
+    /// Name of the library, its version, and the file with its lines: `client-go v1.2 a/b.go, lines 3 to 5`.
+    pub place: String,
+    /// Address of the lines at this version.
+    pub url: String,
+    /// Words that stand in them.
+    pub quote: String,
 }
 
 /// Trimmed evidence of a failed test.

@@ -12,6 +12,7 @@ mod pool;
 mod progress;
 mod readable;
 mod record;
+mod sources;
 mod trimmed;
 
 use std::io::{self, Write as _};
@@ -47,6 +48,9 @@ pub(crate) struct Arguments {
     /// List libraries of the adapters and test programs that have a newer release; run nothing.
     #[arg(long, conflicts_with_all = ["client", "check", "page", "behaviour"])]
     outdated: bool,
+    /// Compare the lines that adapters/sources names with the sources of the pinned libraries; run nothing.
+    #[arg(long, conflicts_with_all = ["client", "check", "page", "behaviour", "outdated"])]
+    sources: bool,
     /// Take the output of earlier runs, NAME.jsonl in this folder, instead of running the clients.
     #[arg(long, value_name = "FOLDER", conflicts_with = "page")]
     from: Option<PathBuf>,
@@ -100,7 +104,11 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             }
         };
     }
-    match conformance(arguments) {
+    let found = match arguments.sources {
+        true => compared(&clients::root()),
+        false => conformance(arguments),
+    };
+    match found {
         Ok(wrong) if wrong.is_empty() => ExitCode::SUCCESS,
         Ok(wrong) => {
             wrong.iter().for_each(|line| note(line));
@@ -111,6 +119,18 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             ExitCode::from(clients::USAGE)
         }
     }
+}
+
+/// Compares adapters/sources with the libraries, and returns what differs.
+fn compared(root: &Path) -> Result<Vec<String>, String> {
+    let compared = sources::compared(root)?;
+    compared.skipped.iter().for_each(|line| note(line));
+    note(&format!(
+        "{} ranges of sources have their quotes, {} have not",
+        compared.right,
+        compared.wrong.len()
+    ));
+    Ok(compared.wrong)
 }
 
 /// What is wrong with the results.

@@ -104,7 +104,12 @@ mod tests {
         let clients = published.clients.iter();
         let mut all = clients.flat_map(|client| client.failures().map(move |failure| (client, failure)));
         let found = all.find(|(_, (_, test))| test.evidence.is_some() == evidence);
-        found.map(|(client, (id, _))| format!("failures/{}/{}.html", client.name, id.replace('/', ".")))
+        found.map(|(client, (id, _))| failure_page(&client.name, id))
+    }
+
+    /// Path of a failure's page.
+    fn failure_page(client: &str, id: &str) -> String {
+        format!("failures/{client}/{}.html", id.replace('/', "."))
     }
 
     #[test]
@@ -125,6 +130,34 @@ mod tests {
             failures > 0 && of_failures == failures,
             "{of_failures} of {failures}"
         );
+    }
+
+    #[test]
+    fn the_page_of_each_charge_has_the_source_that_causes_it() {
+        let published = committed();
+        let pages = pages(&published);
+        let mut charged = 0;
+        for client in published.clients.iter().filter(|client| !client.is_own) {
+            for (id, test) in client.failures().filter(|(_, test)| !test.broken.is_empty()) {
+                let path = failure_page(&client.name, id);
+                let page = pages
+                    .iter()
+                    .find(|page| page.path == path)
+                    .expect("each failure has a page");
+                let source = &test.known.as_ref().expect("each failure has a reason").source;
+                assert!(source.lines.is_empty() != source.none.is_empty(), "{path}");
+                assert!(page.html.contains("id=\"source\""), "{path}");
+                for lines in &source.lines {
+                    assert!(
+                        page.html.contains(&format!("href=\"{}\"", lines.url)),
+                        "{path}: {}",
+                        lines.url
+                    );
+                }
+                charged += 1;
+            }
+        }
+        assert!(charged > 500, "{charged} charges");
     }
 
     #[test]

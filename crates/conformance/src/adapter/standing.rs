@@ -203,6 +203,7 @@ mod tests {
             outcome,
             reason: "r".to_owned(),
             issue: "none public".to_owned(),
+            source: None,
             line: 1,
         }
     }

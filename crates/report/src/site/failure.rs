@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Page;
 use super::layout::{self, Draft, issue};
 use crate::html::{self, Kept, Run, scenario as lines};
-use crate::published::{Client, Evidence, Test, is_scored};
+use crate::published::{Client, Evidence, Source, Test, is_scored};
 use crate::results::{Results, TestResult, digest};
 use fake_apiserver::scenario::catalogue;
 
@@ -29,6 +29,7 @@ pub(super) fn page(client: &Client, test: &Test, scenario: &SharedScenario, text
             @else { "no reason is recorded" }
         }
         (charged(&draft, scenario, test))
+        @if let Some(known) = &test.known { (source(&known.source)) }
         p { "Scenario " (draft.scenario(id)) }
         (super::scenario::about(&draft, scenario))
         @if let Some(evidence) = &test.evidence {
@@ -58,6 +59,22 @@ fn charged(draft: &Draft, scenario: &SharedScenario, test: &Test) -> Markup {
                     " " span.small { "(hardening: " (rarer(scenario, one.provoked_by).word()) "; not scored)" }
                 }
             }
+        }
+    }
+}
+
+/// The lines of the library's source that cause it.
+fn source(source: &Source) -> Markup {
+    html! {
+        @if !source.lines.is_empty() {
+            h2 #source { "Source" }
+            @for lines in &source.lines {
+                p { code { (lines.function) } ", " a href=(lines.url) { (lines.place) } }
+                blockquote { code { (lines.quote) } }
+            }
+        } @else if !source.none.is_empty() {
+            h2 #source { "Source" }
+            p { (source.none) }
         }
     }
 }

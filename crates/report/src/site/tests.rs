@@ -7,7 +7,7 @@ use conformance::adapter::outcome::Outcome;
 use fake_apiserver::scenario;
 
 use super::*;
-use crate::published::{Client, Evidence, Known, Test};
+use crate::published::{Client, Evidence, Known, Source, SourceLines, Test};
 use crate::results::{digest, tests::found};
 use crate::timeline::{Lane, Line};
 
@@ -51,6 +51,15 @@ fn failure(text: &str, evidence: bool) -> Test {
         known: Some(Known {
             reason: text.to_owned(),
             issue: "owner/repo#7".to_owned(),
+            source: Source {
+                lines: vec![SourceLines {
+                    function: text.to_owned(),
+                    place: "lib 1.2 a.go, lines 3 to 5".to_owned(),
+                    url: "https://github.com/owner/lib/blob/1.2/a.go#L3-L5".to_owned(),
+                    quote: text.to_owned(),
+                }],
+                none: String::new(),
+            },
         }),
         evidence: evidence.then(|| Evidence {
             day: "2026-01-02".to_owned(),
@@ -160,6 +169,8 @@ fn a_failure_has_contradiction_lines_timeline_and_command() {
         "expect.cache",
         "../../requirements/LIST-01.html",
         "https://github.com/owner/repo/issues/7",
+        "<a href=\"https://github.com/owner/lib/blob/1.2/a.go#L3-L5\">lib 1.2 a.go, lines 3 to 5</a>",
+        "<blockquote><code>it forgets</code></blockquote>",
         "measured</dt><dd>2026-01-02",
         "figure class=\"timeline\"",
         "8 records left out",

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use conformance::adapter::outcome::Outcome;
-use conformance::baseline::Baseline;
+use conformance::baseline::{Baseline, Known};
+use e2e::adapters::sources::{self, Sources, Versions};
 use e2e::adapters::{Client, Registry, known_failures};
 use report::published::{self, Published};
 
@@ -52,20 +53,33 @@ pub(crate) fn gather(root: &Path, registry: &Registry) -> Result<Gathered, Strin
             .map_err(|error| format!("{}: {error}", scenario.path.display()))?;
         gathered.published.scenarios.push((scenario, text));
     }
+    let (sources, versions) = (Sources::read_all(root)?, sources::versions(root)?);
+    let mut baselines = Vec::new();
     for client in &registry.clients {
+        let known = Baseline::read(&known_failures(root, &client.name)).map_err(|error| error.to_string())?;
         if Record::exists(root, &client.name) {
-            gathered.add(root, registry, client)?;
+            gathered.add(root, registry, client, &known, (&sources, &versions))?;
         } else {
             gathered.unrecorded.push(client.title.clone());
         }
+        baselines.push((client.name.as_str(), known));
     }
+    let baselines: Vec<(&str, &Baseline)> = baselines.iter().map(|(name, known)| (*name, known)).collect();
+    gathered.wrong.extend(Sources::wrong(&sources, &baselines));
     Ok(gathered)
 }
 
 impl Gathered {
-    fn add(&mut self, root: &Path, registry: &Registry, client: &Client) -> Result<(), String> {
+    fn add(
+        &mut self,
+        root: &Path,
+        registry: &Registry,
+        client: &Client,
+        known: &Baseline,
+        (sources, versions): (&[Sources], &Versions),
+    ) -> Result<(), String> {
         let name = &client.name;
-        let known = Baseline::read(&known_failures(root, name)).map_err(|error| error.to_string())?;
+        let sources = Sources::of(sources, name);
         let record = Record::read(root, name)?;
         let mut evidence = trimmed::Kept::read(root, name)?.tests;
         self.wrong.extend(
@@ -86,16 +100,14 @@ impl Gathered {
             if left_out.is_none() {
                 self.wrong.extend(without_reason(name, id, test, known.is_some()));
             }
+            let known = known.map(|known| published_known(known, sources, versions, &record.client.version));
             let test = published::Test {
                 outcome: test.outcome,
                 flaky: test.flaky,
                 broken: test.broken.clone(),
                 why: test.why.clone(),
                 left_out: left_out.map(str::to_owned),
-                known: known.map(|known| published::Known {
-                    reason: known.reason.clone(),
-                    issue: known.issue.clone(),
-                }),
+                known: known.transpose()?,
                 evidence: evidence.remove(id).map(of_evidence),
             };
             tests.insert(id.clone(), test);
@@ -120,6 +132,42 @@ impl Gathered {
         });
         Ok(())
     }
+}
+
+/// Returns an entry of the known failures with the lines that its source names.
+fn published_known(
+    known: &Known,
+    sources: Option<&Sources>,
+    versions: &Versions,
+    measured: &str,
+) -> Result<published::Known, String> {
+    let mut source = published::Source::default();
+    let named = known.source.as_ref().zip(sources);
+    if let Some((place, sources)) = named.and_then(|(name, all)| Some((all.places.get(name)?, all))) {
+        source.none = place.no_source.clone().unwrap_or_default();
+        for lines in &place.lines {
+            let version = sources.version(&lines.library, versions, measured)?;
+            let Some(library) = sources.libraries.get(&lines.library) else {
+                continue;
+            };
+            let (path, first, last) = (&lines.path, lines.first, lines.last);
+            let numbers = match first == last {
+                true => format!("line {first}"),
+                false => format!("lines {first} to {last}"),
+            };
+            source.lines.push(published::SourceLines {
+                function: lines.function.clone(),
+                place: format!("{} {version} {path}, {numbers}", library.name),
+                url: library.address(&version, lines),
+                quote: lines.quote.clone(),
+            });
+        }
+    }
+    Ok(published::Known {
+        reason: known.reason.clone(),
+        issue: known.issue.clone(),
+        source,
+    })
 }
 
 fn of_evidence(trimmed: Trimmed) -> published::Evidence {

@@ -124,7 +124,7 @@ fn arrows(printed: &str) -> BTreeMap<String, String> {
 }
 
 /// Returns the standard output of a program that succeeds.
-fn output(command: &mut Command) -> Result<String, String> {
+pub(super) fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let Output { status, stdout, .. } = command.output().map_err(|why| format!("{name}: {why}"))?;
     match status.success() {

@@ -151,7 +151,7 @@ mod tests {
             "  LIST-01: {level: SHOULD, scenarios: [a/b, a/d]}\n  GONE-01: {level: MUST, scenarios: [a/c]}\n  LIST-11: {level: SHOULD, scenarios: [a/e]}\n",
         );
         let errata = Errata::parse(
-            "withdrawn:\n  - requirement: LIST-09\n    scenarios: [a/b]\n    date: \"2026-11-27\"\n    reason: \"the requirement was split, and the scenario shows LIST-11\"\nlowered:\n  LIST-01: {to: SHOULD, date: \"2026-11-27\", reason: \"no source says so\"}\n",
+            "withdrawn:\n  - requirement: LIST-09\n    scenarios: [a/b]\n    date: \"2026-11-27\"\n    reason: \"the requirement was split, and the scenario shows LIST-11\"\nlowered:\n  LIST-01: {to: SHOULD, date: \"2026-11-27\", reason: \"no document requires it\"}\n",
         )
         .unwrap();
         let page = page(&newest, &next, &errata);
@@ -161,7 +161,7 @@ mod tests {
             "| scenarios | 2 | 4 |",
             "| LIST-11 | SHOULD |",
             "| split from LIST-09 |",
-            "| LIST-01 | MUST | SHOULD | no source says so |",
+            "| LIST-01 | MUST | SHOULD | no document requires it |",
             "| LIST-09 | MUST | the requirement was split, and the scenario shows LIST-11 |",
             "| LIST-01 | [a/d](../scenarios/a/d.yaml) |",
         ] {
