@@ -113,7 +113,7 @@ pub enum ShapeAction {
     LoseAnswer(Ending),
 }
 
-/// Changes to the store's events on a stream.
+/// Changes to the store's events on a stream, or to how the body ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleAction {
     /// Drops the next events of the stream; the store is not affected.
@@ -131,6 +131,13 @@ pub enum RuleAction {
         /// Where to cut.
         cut: Cut,
         /// How to end.
+        ending: Ending,
+    },
+    /// Ends the response this long after its head, as a gateway that limits the duration of streams.
+    EndAfter {
+        /// Milliseconds.
+        ms: u64,
+        /// How it ends.
         ending: Ending,
     },
 }
@@ -285,6 +292,7 @@ impl Action {
             Self::Rule(RuleAction::Truncate { cut, .. }) => Some(Part::Cut {
                 by_events: matches!(cut, Cut::AfterEvents { .. }),
             }),
+            Self::Rule(RuleAction::EndAfter { .. }) => Some(Part::Body),
             Self::Stream(StreamAction::End(_)) => Some(Part::End),
             Self::Rule(_) | Self::Stream(_) => Some(Part::Events),
         }

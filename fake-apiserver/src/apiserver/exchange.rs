@@ -69,6 +69,16 @@ pub(super) struct Exchange {
     backlog: Backlog,
     /// What is sent in place of the response that is being decided.
     instead: Option<Instead>,
+    limit: Option<Limit>,
+}
+
+/// The longest time that a response may take, and how it ends then.
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    /// From its head, or from the next time that something may be sent.
+    Lasting(Duration, Ending),
+    /// Until this time.
+    Until(Duration, Ending),
 }
 
 /// What is sent in place of a response, once that is decided as a whole.
@@ -147,6 +157,7 @@ impl Exchange {
             coding: Coding::default(),
             backlog: Backlog::default(),
             instead: None,
+            limit: None,
         }
     }
 
@@ -192,6 +203,9 @@ impl Exchange {
             RuleAction::NoBookmarks => self.rules.no_bookmarks = true,
             RuleAction::EndMarker(value) => self.rules.end_marker = Some(value.clone()),
             RuleAction::Truncate { cut, ending } => self.shape.cut = Some((*cut, *ending)),
+            RuleAction::EndAfter { ms, ending } => {
+                self.limit = Some(Limit::Lasting(Duration::from_millis(*ms), *ending));
+            }
         }
     }
 
@@ -225,6 +239,7 @@ impl Exchange {
             self.push_line(frame, false);
         }
         self.shape = Shape::default();
+        self.limit = None;
     }
 
     /// Sets the head, once.
@@ -360,7 +375,7 @@ impl Exchange {
     pub(super) fn is_free(&self) -> bool {
         let untouched = self.shape.is_plain() && self.coding.is_none() && self.instead.is_none();
         let body = self.state.body();
-        untouched && body.is_some_and(|body| !body.announced && body.ending.is_none())
+        untouched && self.limit.is_none() && body.is_some_and(|body| !body.announced && body.ending.is_none())
     }
 
     /// Bytes that may still be queued: bounds the memory of a client that does not read.
@@ -385,6 +400,29 @@ impl Exchange {
 
     /// Sends everything that is due at `now`. Returns the time of the next send, if it depends on time.
     pub(super) fn flush(
+        &mut self,
+        now: Duration,
+        (log, outputs, joined): (&mut Log, &mut VecDeque<Output>, &mut Joined),
+    ) -> Option<Duration> {
+        let next = self.flush_due(now, (log, outputs, joined));
+        let (Some(limit), State::Streaming(body)) = (self.limit, &mut self.state) else {
+            return next;
+        };
+        let (end, ending) = match limit {
+            Limit::Lasting(time, ending) => (now + time, ending),
+            Limit::Until(end, ending) => (end, ending),
+        };
+        self.limit = Some(Limit::Until(end, ending));
+        if now < end {
+            return Some(next.map_or(end, |next| next.min(end)));
+        }
+        let torn = body.pop();
+        log_piece(now, self.id, torn, log);
+        self.finish(now, ending, log, outputs);
+        None
+    }
+
+    fn flush_due(
         &mut self,
         now: Duration,
         (log, outputs, joined): (&mut Log, &mut VecDeque<Output>, &mut Joined),

@@ -190,6 +190,8 @@ type Rule struct {
 	LoseAnswer any `json:"lose_answer,omitempty"`
 	// End the response, after its head and the frames that this step already sent. A write is stored.
 	End any `json:"end,omitempty"`
+	// End the response this `time` after its head, or after this step if that is sent: `then` is an ending, by default `eof`. So do gateways that limit the duration of a stream.
+	EndAfter map[string]any `json:"end_after,omitempty"`
 	// `end: eof`: a clean end; the connection is reusable.
 	Eof any `json:"eof,omitempty"`
 	// `end: fin`: the connection is closed within the body.

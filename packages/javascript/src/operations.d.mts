@@ -185,6 +185,8 @@ export interface Rule {
     lose_answer?: unknown;
     /** End the response, after its head and the frames that this step already sent. A write is stored. */
     end?: unknown;
+    /** End the response this `time` after its head, or after this step if that is sent: `then` is an ending, by default `eof`. So do gateways that limit the duration of a stream. */
+    end_after?: Json;
     /** `end: eof`: a clean end; the connection is reusable. */
     eof?: unknown;
     /** `end: fin`: the connection is closed within the body. */

@@ -164,6 +164,9 @@ actions! {
         lose_answer LoseAnswer(WordOr<EndingKeys>) = Action::Shape(ShapeAction::LoseAnswer(_)),
         /// End the response, after its head and the frames that this step already sent. A write is stored.
         end End(WordOr<EndingKeys>) = Action::Stream(StreamAction::End(_)),
+        /// End the response this `time` after its head, or after this step if that is sent: `then` is an ending, by default
+        /// `eof`. So do gateways that limit the duration of a stream.
+        end_after EndAfter(EndAfter) = Action::Rule(RuleAction::EndAfter { .. }),
         /// `end: eof`: a clean end; the connection is reusable.
         eof Eof(()) alone,
         /// `end: fin`: the connection is closed within the body.
@@ -394,6 +397,17 @@ pub(crate) struct Truncate {
     pub(crate) percent: Option<At<u64>>,
     /// How the body ends.
     #[schemars(required)]
+    pub(crate) then: Option<At<WordOr<EndingKeys>>>,
+}
+
+/// How long a response may take.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EndAfter {
+    /// The time from its head.
+    #[schemars(required)]
+    pub(crate) time: Option<At<Duration>>,
+    /// How it ends. Default: `eof`.
     pub(crate) then: Option<At<WordOr<EndingKeys>>>,
 }
 

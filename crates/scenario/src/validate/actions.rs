@@ -134,6 +134,14 @@ impl Validator<'_> {
             ActionKey::NoAnswer(how) => Action::Shape(ShapeAction::NoAnswer(self.silence(&how))),
             ActionKey::LoseAnswer(how) => Action::Shape(ShapeAction::LoseAnswer(self.silence(&how))),
             ActionKey::End(how) => Action::Stream(StreamAction::End(self.ending(&how.value.0, how.span))),
+            ActionKey::EndAfter(limit) => Action::Rule(RuleAction::EndAfter {
+                ms: self.positive_ms(limit.value.time.as_ref()).unwrap_or(0),
+                ending: limit
+                    .value
+                    .then
+                    .as_ref()
+                    .map_or(Ending::Eof, |then| self.ending(&then.value.0, then.span)),
+            }),
             ActionKey::Eof(At { .. }) => Action::Stream(StreamAction::End(Ending::Eof)),
             ActionKey::Fin(At { .. }) => Action::Stream(StreamAction::End(Ending::Fin)),
             ActionKey::Rst(At { .. }) => Action::Stream(StreamAction::End(Ending::Rst)),

@@ -133,6 +133,36 @@ fn a_watch_is_cut_at_the_given_byte(
 }
 
 #[test]
+fn a_watch_ends_some_time_after_its_head() {
+    let mut exchange = watch();
+    exchange.delay_until(Duration::from_millis(5));
+    exchange.obey(&RuleAction::EndAfter {
+        ms: 30,
+        ending: Ending::Fin,
+    });
+    exchange.push_line(line("aaaa"), false);
+    let (out, records) = play(&mut exchange);
+    assert_eq!(out, ["5:head", r"5:aaaa\n", "35:fin"]);
+    assert_eq!(records, ["5/5"]);
+}
+
+#[test]
+fn a_slow_list_is_torn_when_its_time_is_over() {
+    let mut exchange = list("abcdefgh");
+    exchange.set_pace(Pace::Drip {
+        bytes: 2,
+        every_ms: 10,
+    });
+    exchange.obey(&RuleAction::EndAfter {
+        ms: 15,
+        ending: Ending::Rst,
+    });
+    let (out, records) = play(&mut exchange);
+    assert_eq!(out, ["0:head", "0:ab", "10:cd", "15:rst"]);
+    assert_eq!(records, ["torn 4/8"]);
+}
+
+#[test]
 fn equal_lines_are_equal_bytes() {
     let (one, two) = (line("aaaa"), line("bbbb"));
     let mut joined = Joined::allowed();

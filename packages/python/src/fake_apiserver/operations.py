@@ -326,6 +326,8 @@ Rule = TypedDict(
         "lose_answer": Any,
         # End the response, after its head and the frames that this step already sent. A write is stored.
         "end": Any,
+        # End the response this `time` after its head, or after this step if that is sent: `then` is an ending, by default `eof`. So do gateways that limit the duration of a stream.
+        "end_after": Mapping[str, Any],
         # `end: eof`: a clean end; the connection is reusable.
         "eof": Any,
         # `end: fin`: the connection is closed within the body.
