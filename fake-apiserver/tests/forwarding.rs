@@ -390,6 +390,25 @@ fn an_open_watch_is_deviated_from(#[case] rule: &str, #[case] types: &[&str], #[
     );
 }
 
+/// The time is that of the proxy, from the head that the upstream sent.
+#[test]
+fn a_watch_ends_some_time_after_its_head() {
+    let mut proxy = Proxy::new();
+    proxy.obey("{when: {watch: next}, do: {end_after: {time: 30s, then: fin}}}");
+    let stream = proxy.watch("pods");
+    proxy.data(stream, &event("ADDED", "a", 6));
+    assert_eq!(proxy.take(stream).types(), ["ADDED"]);
+    assert_eq!(proxy.server.poll_timeout(), Some(Duration::from_secs(30)));
+    proxy.tick(30_000);
+    assert_eq!(proxy.take(stream).end, Some(Ending::Fin));
+    proxy.data(stream, &event("MODIFIED", "a", 7));
+    assert_eq!(
+        proxy.take(stream).types(),
+        [""; 0],
+        "what follows the end is dropped"
+    );
+}
+
 #[rstest]
 #[case::repeated("{repeat_event: 2}", &["ADDED", "ADDED", "BOOKMARK", "DELETED"])]
 #[case::dropped("{drop_events: 1}", &["BOOKMARK", "DELETED"])]
