@@ -126,6 +126,9 @@ struct Reading {
     violations: Vec<String>,
 }
 
+/// A parsed request and its user, or the response that refuses it.
+type Parsed = Result<(Request, Arc<User>), Answer>;
+
 /// An open request: its exchange and the source of its response.
 #[derive(Debug)]
 struct Open {
@@ -536,7 +539,7 @@ impl ApiServer {
         conn: ConnId,
         request: &HttpRequest,
         query: &[(String, String)],
-    ) -> (Result<(Request, Arc<User>), Answer>, Option<String>) {
+    ) -> (Parsed, Option<String>) {
         let (token, unaliased) = self.unaliased(query);
         let admitted = self.admit(conn, request);
         let user = match admitted.and_then(|user| self.takes_query(request).map(|()| user)) {

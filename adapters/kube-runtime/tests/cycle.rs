@@ -43,8 +43,8 @@ impl OneRelist {
 
     fn answer(&mut self, stream: StreamId, body: &str, ending: Option<Ending>) {
         let headers = vec![(
-            "content-type".parse().unwrap(),
-            "application/json".parse().unwrap(),
+            "content-type".parse().expect("a name"),
+            "application/json".parse().expect("a value"),
         )];
         self.outputs.push_back(Output::Head {
             stream,

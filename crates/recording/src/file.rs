@@ -197,13 +197,15 @@ pub fn read(text: &str) -> Result<Vec<Recording>, ReadError> {
 
 fn parse(line: &str) -> Result<Line, String> {
     if let Ok(line) = serde_json::from_str::<Line>(line) {
-        return match line {
-            Line::Header(header) if header.recording != FORMAT => Err(format!(
+        if let Line::Header(header) = &line
+            && header.recording != FORMAT
+        {
+            return Err(format!(
                 "this recording has format {}, and this version reads {FORMAT}: use the version that wrote it, {}",
                 header.recording, header.program
-            )),
-            line => Ok(line),
-        };
+            ));
+        }
+        return Ok(line);
     }
     let start: String = line.trim_start().chars().take(40).collect();
     let lower = start.to_ascii_lowercase();

@@ -223,10 +223,9 @@ impl<'r> Story<'r> {
             .iter()
             .filter(|record| record.seq >= self.first && record.seq <= self.chosen.to);
         let plural = self.chosen.collection.plural.as_str();
-        let changed = after.clone().filter_map(|record| match &record.what {
-            What::Page { scripted: false, .. } => None,
-            what => shown(what, plural).map(|(key, _)| key),
-        });
+        let is_listed = |what: &What| matches!(what, What::Page { scripted: false, .. });
+        let changed = after.clone().filter(|record| !is_listed(&record.what));
+        let changed = changed.filter_map(|record| shown(&record.what, plural).map(|(key, _)| key));
         let mut touched: BTreeSet<&str> = changed.collect();
         // Lists of an upstream show what changed in between.
         let listed = after.filter_map(|record| {
@@ -533,7 +532,8 @@ impl<'r> Story<'r> {
         if self.caused.contains(&seq) {
             return;
         }
-        if !frame.whole() && !(self.origin == Origin::Model && frame.kind.is_change() && !frame.scripted) {
+        let is_event_of_model = self.origin == Origin::Model && frame.kind.is_change() && !frame.scripted;
+        if !frame.whole() && !is_event_of_model {
             let exchange = self.exchanges.of(stream);
             self.on_watch(stream, exchange.cut(0, frame), at, false);
         }

@@ -226,7 +226,7 @@ mod tests {
     fn before_an_upstream_there_is_no_button_that_only_the_model_can_do() {
         let settings = fake_apiserver::upstream::Settings {
             token: "t".to_owned(),
-            lends: false,
+            lends: fake_apiserver::upstream::Lends::Nothing,
         };
         let page = of(&Server::forwarding(settings, 0));
         let has = |verb: &str| page.html.contains(&format!("data-verb=\"{verb}\""));
