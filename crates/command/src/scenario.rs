@@ -114,13 +114,15 @@ fn read(path: &Path) -> Result<Vec<Recording>, Failure> {
     let shown = path.display();
     let bytes = private_files::read(path, FILE_BYTES_MAX).map_err(|error| {
         let kind = error.kind();
-        Failure::Usage(if kind == io::ErrorKind::NotFound {
-            format!("{shown} does not exist")
+        if kind == io::ErrorKind::NotFound {
+            Failure::Usage(format!("{shown} does not exist"))
         } else if kind == io::ErrorKind::FileTooLarge {
-            format!("{shown} {error}: record the newest part only (--record-last), or cut it at a line")
+            Failure::Usage(format!(
+                "{shown} {error}: record the newest part only (--record-last), or cut it at a line"
+            ))
         } else {
-            format!("{shown}: {error}")
-        })
+            Failure::Usage(format!("{shown}: {error}"))
+        }
     })?;
     let text = String::from_utf8_lossy(&bytes);
     recording::read(&text).map_err(|error| {

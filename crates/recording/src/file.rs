@@ -197,15 +197,13 @@ pub fn read(text: &str) -> Result<Vec<Recording>, ReadError> {
 
 fn parse(line: &str) -> Result<Line, String> {
     if let Ok(line) = serde_json::from_str::<Line>(line) {
-        if let Line::Header(header) = &line
-            && header.recording != FORMAT
-        {
-            return Err(format!(
+        return match &line {
+            Line::Header(header) if header.recording != FORMAT => Err(format!(
                 "this recording has format {}, and this version reads {FORMAT}: use the version that wrote it, {}",
                 header.recording, header.program
-            ));
-        }
-        return Ok(line);
+            )),
+            Line::Header(_) | Line::Record(_) => Ok(line),
+        };
     }
     let start: String = line.trim_start().chars().take(40).collect();
     let lower = start.to_ascii_lowercase();

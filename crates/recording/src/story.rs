@@ -4,6 +4,7 @@
 //! or in a step after it. Everything else the server does by itself when the scenario is played.
 
 mod answer;
+mod events;
 mod exchange;
 mod text;
 mod words;
@@ -12,9 +13,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use exchange::{Exchanges, Kind as RequestKind};
-use serde_json::{Value, json};
-use trace::fault::Ending;
-use trace::record::{ConnId, Frame, FrameType, ObjectRef, Record, Side, StoreWrite, StreamId, What, WriteOp};
+use trace::record::{ConnId, ObjectRef, Record, Side, StoreWrite, StreamId, What, WriteOp};
 
 use crate::chosen::{Cannot, Chosen, choose};
 use crate::file::{Origin, Recording};
@@ -22,7 +21,6 @@ use crate::manifest::{Contents, Kind, parts};
 use crate::operations;
 use crate::steps::Steps;
 use crate::store::{Change, Object, Store, number};
-use crate::yaml;
 
 /// Number of objects that never change up to which all are kept.
 const UNTOUCHED_MAX: usize = 20;
@@ -223,9 +221,11 @@ impl<'r> Story<'r> {
             .iter()
             .filter(|record| record.seq >= self.first && record.seq <= self.chosen.to);
         let plural = self.chosen.collection.plural.as_str();
-        let is_listed = |what: &What| matches!(what, What::Page { scripted: false, .. });
-        let changed = after.clone().filter(|record| !is_listed(&record.what));
-        let changed = changed.filter_map(|record| shown(&record.what, plural).map(|(key, _)| key));
+        let changed = after.clone().filter_map(|record| {
+            let is_list = matches!(record.what, What::Page { scripted: false, .. });
+            let (key, _) = shown(&record.what, plural).filter(|_| !is_list)?;
+            Some(key)
+        });
         let mut touched: BTreeSet<&str> = changed.collect();
         // Lists of an upstream show what changed in between.
         let listed = after.filter_map(|record| {
@@ -499,243 +499,6 @@ impl<'r> Story<'r> {
             Some(name) => name,
             None if self.start.as_deref() == Some(version) => "$start".to_owned(),
             None => format!("{version:?}"),
-        }
-    }
-
-    // ---- events and ends
-
-    /// Whether an action on a watch belongs to the step of its request: the script comes before events that were missed.
-    fn is_at_watch(&self, stream: StreamId, at: Duration) -> bool {
-        let exchange = self.exchanges.of(stream);
-        exchange.at == at
-            && !self.told.contains(&stream)
-            && self.steps.is_at_request()
-            && self.is_newest(stream)
-    }
-
-    fn is_newest(&self, stream: StreamId) -> bool {
-        self.exchanges.newest_watch() == Some(stream)
-    }
-
-    /// Adds an action on a watch.
-    fn on_watch(&mut self, stream: StreamId, action: String, at: Duration, waits: bool) {
-        if !self.is_newest(stream) {
-            self.unknown
-                .insert("what was sent on a watch after the client had begun another one".to_owned());
-            return;
-        }
-        let at_request = self.is_at_watch(stream, at);
-        self.steps.act(action, at, waits, at_request);
-    }
-
-    fn on_frame(&mut self, seq: u64, stream: StreamId, frame: &Frame, at: Duration) {
-        if self.caused.contains(&seq) {
-            return;
-        }
-        let is_event_of_model = self.origin == Origin::Model && frame.kind.is_change() && !frame.scripted;
-        if !frame.whole() && !is_event_of_model {
-            let exchange = self.exchanges.of(stream);
-            self.on_watch(stream, exchange.cut(0, frame), at, false);
-        }
-        if frame.scripted {
-            return self.on_scripted(stream, frame, at);
-        }
-        match &frame.kind {
-            FrameType::Added | FrameType::Modified | FrameType::Deleted => {
-                self.told.insert(stream);
-                if self.origin != Origin::Model
-                    && let Some(object) = &frame.object
-                {
-                    self.on_upstream_event(&frame.kind, object, stream, at);
-                }
-            }
-            FrameType::Bookmark { initial_events_end } => {
-                let version = frame
-                    .object
-                    .as_ref()
-                    .map(|object| object.resource_version.clone());
-                self.store.saw(&version.unwrap_or_default());
-                if initial_events_end.is_none() {
-                    self.on_bookmark();
-                }
-            }
-            FrameType::Error { code, reason } => {
-                let is_natural = self.origin == Origin::Model && (*code != 410 || self.is_expired);
-                if is_natural {
-                    self.over.insert(stream);
-                } else {
-                    let status = self.contents.take(stream, |sent| sent["type"] == "ERROR");
-                    let action = words::error(*code, reason, status.as_ref().map(|sent| &sent["object"]));
-                    self.on_watch(stream, action, at, true);
-                }
-            }
-            FrameType::Raw => self.on_raw(stream, frame, at),
-        }
-    }
-
-    /// A bookmark of the server. One with a version that no event had is of writes to other resources: the server of the
-    /// scenario sends it by itself, if it gets the time.
-    fn on_bookmark(&mut self) {
-        if self.store.newest > self.written {
-            self.move_on(self.steps.ended_at(), false);
-            self.steps.await_bookmark();
-        }
-    }
-
-    /// An event of an upstream shows a write.
-    fn on_upstream_event(&mut self, kind: &FrameType, object: &ObjectRef, stream: StreamId, at: Duration) {
-        let change = match kind {
-            FrameType::Deleted => Change::Delete(object.key.clone(), object.resource_version.clone()),
-            FrameType::Added
-            | FrameType::Modified
-            | FrameType::Bookmark { .. }
-            | FrameType::Error { .. }
-            | FrameType::Raw => Change::Write(object.key.clone(), self.object(object)),
-        };
-        let at_request = self.is_at_watch(stream, at);
-        if !self.is_listed && self.exchanges.of(stream).starts_without_list() && *kind == FrameType::Added {
-            // One of the initial events of a watch without a list.
-            if self.store.change(change) {
-                let manifest = self.kind.manifest(
-                    &object.key,
-                    &object.resource_version,
-                    self.object(object).content.as_ref(),
-                );
-                self.steps.object(manifest, &object.resource_version);
-            }
-            return;
-        }
-        self.make(change, at, at_request);
-    }
-
-    fn on_raw(&mut self, stream: StreamId, frame: &Frame, at: Duration) {
-        let sent = self
-            .contents
-            .take(stream, |sent| sent.is_string() || sent["type"].is_string());
-        match sent {
-            Some(Value::String(text)) => {
-                let newline = text.ends_with('\n');
-                let line = text.strip_suffix('\n').unwrap_or(&text);
-                let action = match newline {
-                    true => format!("{{send: {}}}", yaml::flow(&json!(line))),
-                    false => format!("{{send: {{text: {}, newline: false}}}}", yaml::flow(&json!(line))),
-                };
-                self.on_watch(stream, action, at, false);
-            }
-            Some(line) => {
-                let object = yaml::flow(&line["object"]);
-                let kind = yaml::flow(&line["type"]);
-                self.on_watch(
-                    stream,
-                    format!("{{event: {{type: {kind}, object: {object}}}}}"),
-                    at,
-                    false,
-                );
-            }
-            None => {
-                self.raw_lines += 1;
-                let line = format!("{{send: \"{} bytes that were not recorded\"}}", frame.bytes);
-                self.on_watch(stream, line, at, false);
-            }
-        }
-    }
-
-    /// Something that the script of the recorded server sent.
-    fn on_scripted(&mut self, stream: StreamId, frame: &Frame, at: Duration) {
-        let is = |word: &'static str| move |sent: &Value| sent["type"] == word;
-        match &frame.kind {
-            FrameType::Error { code, reason } => {
-                let sent = self.contents.take(stream, is("ERROR"));
-                let action = words::error(*code, reason, sent.as_ref().map(|sent| &sent["object"]));
-                self.on_watch(stream, action, at, true);
-            }
-            FrameType::Bookmark { initial_events_end } => {
-                let version = frame
-                    .object
-                    .as_ref()
-                    .map(|object| object.resource_version.clone());
-                let version = version.unwrap_or_default();
-                let mut keys = Vec::new();
-                if number(&version) != self.store.newest || number(&version) == 0 {
-                    keys.push(format!("rv: {}", self.written_version(&version)));
-                }
-                if let Some(value) = initial_events_end {
-                    keys.push(format!("initial_events_end: {value:?}"));
-                }
-                let action = match keys.is_empty() {
-                    true => "bookmark".to_owned(),
-                    false => format!("{{bookmark: {{{}}}}}", keys.join(", ")),
-                };
-                self.on_watch(stream, action, at, false);
-            }
-            FrameType::Added | FrameType::Modified | FrameType::Deleted => {
-                let word = match frame.kind {
-                    FrameType::Added => "ADDED",
-                    FrameType::Modified => "MODIFIED",
-                    FrameType::Deleted
-                    | FrameType::Bookmark { .. }
-                    | FrameType::Error { .. }
-                    | FrameType::Raw => "DELETED",
-                };
-                let object = frame.object.as_deref().cloned();
-                self.on_event(stream, word, object, at);
-            }
-            FrameType::Raw => self.on_raw(stream, frame, at),
-        }
-    }
-
-    /// An event that is none of the store.
-    fn on_event(&mut self, stream: StreamId, word: &'static str, object: Option<ObjectRef>, at: Duration) {
-        let Some(of) = object else { return };
-        let matches = |sent: &Value| {
-            let text = |name: &str| {
-                sent["object"]["metadata"][name]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned()
-            };
-            sent["type"] == word
-                && text("resourceVersion") == of.resource_version
-                && of.key.ends_with(&text("name"))
-        };
-        let sent = self.contents.take(stream, matches);
-        let stored = self.store.get(&of.key).cloned();
-        let is_current = stored
-            .as_ref()
-            .is_some_and(|stored| stored.version == of.resource_version);
-        let mut rv = String::new();
-        let object = if is_current {
-            yaml::scalar(&self.kind.name(&of.key))
-        } else {
-            rv = format!(", rv: {}", self.written_version(&of.resource_version));
-            let mut manifest = match &sent {
-                Some(sent) => sent["object"].clone(),
-                None => self.kind.manifest(&of.key, &of.resource_version, None),
-            };
-            let is_same = stored.is_some_and(|stored| stored.uid == of.uid);
-            if let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.shift_remove("resourceVersion");
-                if is_same {
-                    metadata.shift_remove("uid");
-                } else if !of.uid.is_empty() {
-                    metadata.insert("uid".to_owned(), json!(of.uid));
-                }
-            }
-            yaml::flow(&manifest)
-        };
-        let action = format!("{{event: {{type: {word}, object: {object}{rv}}}}}");
-        self.on_watch(stream, action, at, false);
-    }
-
-    fn on_end(&mut self, stream: StreamId, how: Ending, at: Duration) {
-        let was_open = self.open.remove(&stream);
-        let exchange = self.exchanges.of(stream);
-        let is_caused = self.ended_at == Some(at) || self.over.contains(&stream) || exchange.is_cut();
-        if was_open && !is_caused {
-            self.on_watch(stream, words::ending(how), at, true);
-        }
-        if self.pending == Some(stream) {
-            self.pending = None;
         }
     }
 }
