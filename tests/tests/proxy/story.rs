@@ -1,7 +1,7 @@
 //! The story of docs/real-cluster.md: an operator misses deletions in staging. The proxy shows why, and a scenario keeps it from
 //! coming back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -75,9 +75,9 @@ fn operator_command(relists: bool) -> Vec<String> {
 }
 
 /// Runs the operator in staging, behind a proxy whose watches expire once.
-async fn in_staging(relists: bool) -> Ended {
+async fn in_staging(relists: bool, more: &[&str]) -> Ended {
     let staging = Running::upstream();
-    let proxy = Running::proxy(&staging, &["--as-me", "--strict"]);
+    let proxy = Running::proxy(&staging, &[&["--as-me", "--strict"], more].concat());
     let command = operator_command(relists);
     let mut operator = Command::new(&command[0])
         .args(&command[1..])
@@ -103,11 +103,53 @@ fn page() -> String {
 
 #[tokio::test]
 async fn the_proxy_shows_the_mistake() {
-    let ended = in_staging(false).await;
+    let ended = in_staging(false, &[]).await;
     assert_eq!(ended.code, Some(1), "{}", ended.log);
     assert!(ended.log.contains("INV-04"), "{}", ended.log);
-    let fixed = in_staging(true).await;
+    let fixed = in_staging(true, &[]).await;
     assert_eq!(fixed.code, Some(0), "{}", fixed.log);
+}
+
+/// Returns a folder of scenarios.
+fn scenarios() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("story/scenarios");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Runs a scenario against the operator that is wrong, which fails, and the one that is right.
+fn tells_them_apart(file: &Path) {
+    for (relists, code) in [(false, 1), (true, 0)] {
+        let run = program("fake-apiserver")
+            .args(["run", file.to_str().unwrap(), "--"])
+            .args(operator_command(relists))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(code), "relists: {relists}: {text}");
+        assert_eq!(text.contains("INV-04"), !relists, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_recording_of_the_proxy_is_a_bug_report() {
+    let folder = scenarios();
+    let (recording, file) = (folder.join("incident.ndjson"), folder.join("from-staging.yaml"));
+    for old in [&recording, &file] {
+        // Those of an earlier run.
+        let _ = std::fs::remove_file(old);
+    }
+    let path = recording.to_str().unwrap();
+    let ended = in_staging(false, &["--record", path]).await;
+    assert!(ended.log.contains("INV-04"), "{}", ended.log);
+    let made = program("fake-apiserver")
+        .args(["scenario", "from", path, "-o", file.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&made.stderr);
+    assert!(made.status.success(), "{log}");
+    assert!(log.contains("not in the recording: content of objects"), "{log}");
+    tells_them_apart(&file);
 }
 
 #[test]
@@ -120,20 +162,9 @@ fn the_scenario_of_the_page_keeps_it_from_coming_back() {
         .split("```")
         .next()
         .unwrap();
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("story/scenarios");
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("an-expired-watch-is-listed-again.yaml");
+    let file = scenarios().join("an-expired-watch-is-listed-again.yaml");
     std::fs::write(&file, scenario).unwrap();
-    for (relists, code) in [(false, 1), (true, 0)] {
-        let run = program("fake-apiserver")
-            .args(["run", file.to_str().unwrap(), "--"])
-            .args(operator_command(relists))
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
-        assert_eq!(run.status.code(), Some(code), "relists: {relists}: {text}");
-        assert_eq!(text.contains("INV-04"), !relists, "{text}");
-    }
+    tells_them_apart(&file);
 }
 
 #[test]
@@ -152,6 +183,10 @@ fn the_page_names_the_options_that_there_are() {
         "--as-me",
         "--client-kubeconfig",
         "--strict",
+        "--record",
+        "--record-content",
+        "--redact",
+        "--record-last",
     ] {
         assert!(help.contains(option), "{option}: {help}");
         assert!(
