@@ -30,13 +30,13 @@ pub(crate) struct RecordArguments {
     /// Other objects may hold what nobody else should read: environment variables, ConfigMaps, annotations. See --redact.
     #[arg(long, requires = "record")]
     pub(crate) record_content: bool,
-    /// Leave this field out of recorded objects, e.g. metadata.annotations (repeatable).
+    /// Leave this field of objects out, e.g. metadata.annotations (repeatable).
     ///
     /// A path of names; arrays on the way are entered: spec.template.spec.containers.env. For example metadata.managedFields,
     /// which makes objects much longer.
     #[arg(long, value_name = "FIELD", requires = "record_content")]
     pub(crate) redact: Vec<String>,
-    /// Keep the newest records only, up to this size, e.g. 64MiB, and write them when a client violates an invariant.
+    /// Keep the newest records up to this size, e.g. 64MiB, for a violation.
     ///
     /// The file is created at the first violation, with what led to it; what follows is added up to the same size. Without a
     /// violation there is no file.

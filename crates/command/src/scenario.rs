@@ -40,12 +40,12 @@ struct From {
     /// Recording.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Violation up to which the scenario goes, e.g. INV-04, or INV-04#2 for the second [default: the first].
+    /// Violation to end at, e.g. INV-04, or INV-04#2 [default: the first].
     ///
     /// Without a violation in the recording the scenario has all of the first collection that is watched.
     #[arg(long, value_name = "INVARIANT[#N]")]
     around: Option<String>,
-    /// Scenario of a recording of `run`, which has one for each [default: the first with a violation].
+    /// Id of a scenario in a recording of `run` [default: one that failed].
     #[arg(long, value_name = "ID")]
     of: Option<String>,
     /// Longest wait between two actions of the server; longer ones are shortened.
