@@ -495,7 +495,7 @@ places:
     #[case::url(
         "https://example.org/{version}/src/{path}",
         "https://example.org/",
-        "s.yaml:3:23: the url of a library"
+        "s.yaml:3:22: the url of a library"
     )]
     #[case::unknown_key("function: run", "fn: run", "s.yaml:8:")]
     fn mistakes_have_a_position(#[case] from: &str, #[case] to: &str, #[case] fault: &str) {
