@@ -15,6 +15,8 @@ const RATE = 400;
 const LAST = 500;
 const DRAW_MS = 250;
 const POLL_MS = 1000;
+/** Watches in the table; the server has the others in its sums. */
+const LISTED = 300;
 const AGAIN_MS = 1000;
 
 const element = (id) => document.getElementById(id);
@@ -35,6 +37,7 @@ class Live {
     this.timeline = new Timeline(element("timeline"), this.list(), {
       lanes: ["wire", "server"],
       about: "The table of records has the same events.",
+      isLive: true,
     });
     this.listen();
   }
@@ -145,7 +148,7 @@ class Live {
     try {
       const [state, watches, verdict] = await Promise.all([
         this.api.get("/v1"),
-        this.api.get(`/v1/watches?${query(this.filter, { limit: 1000 })}`),
+        this.api.get(`/v1/watches?${query(this.filter, { limit: LISTED })}`),
         this.api.get("/v1/verdict"),
       ]);
       // Another server at the same place, as `run` has one for each scenario.
@@ -252,8 +255,7 @@ class Live {
   }
 
   /**
-   * Writes what is shown into a file, a record of JSON a line: that of `serve`, with the present filter. A scenario is made from
-   * such a file.
+   * Writes what is shown into a file, a record of JSON a line, with the present filter: `scenario from` makes a scenario of it.
    */
   async download() {
     const [first, last] = [this.records.rows[0], this.records.rows.at(-1)];
@@ -264,10 +266,10 @@ class Live {
     const shown = this.isPaused ? all.slice(0, all.findIndex(ends) >>> 0) : all;
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([`${shown.join("\n")}\n`], { type: "application/x-ndjson" }));
-    link.download = "trace.jsonl";
+    link.download = "trace.ndjson";
     link.click();
     URL.revokeObjectURL(link.href);
-    this.actions.say(`${shown.length} records in trace.jsonl.`);
+    this.actions.say(`${shown.length} records in trace.ndjson. A scenario of it: fake-apiserver scenario from trace.ndjson`);
   }
 }
 

@@ -4,7 +4,7 @@ import { barred } from "./events.js";
 /** Records that are kept. */
 export const KEPT = 5000;
 /** Records in the drawing: the newest. */
-const DRAWN = 180;
+const DRAWN = 150;
 /** Requests whose name is kept. */
 const NAMES = 20_000;
 

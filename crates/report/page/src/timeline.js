@@ -32,14 +32,16 @@ const seconds = (ms) => (Math.floor(ms) / 1000).toFixed(3);
 
 /**
  * Draws into a figure. `list` shows the same events as text: `sift(fits)` hides those that do not fit the filter,
- * `choose(event, isLinked)` shows one as selected, `sentences(event)` returns the violations that it is evidence of.
+ * `choose(event, isLinked)` shows one as selected, `sentences(event)` returns the violations that it is evidence of. Elements of a
+ * live drawing are used again for other events, and have no titles.
  */
 export class Timeline {
-  constructor(figure, list, { lanes = LANES.map(([lane]) => lane), about = "The table below has the same events." } = {}) {
+  constructor(figure, list, { lanes = LANES.map(([lane]) => lane), about = "The table below has the same events.", isLive = false } = {}) {
     this.figure = figure;
     this.list = list;
     this.drawn = LANES.filter(([lane]) => lanes.includes(lane));
     this.about = about;
+    this.isLive = isLive;
     this.events = [];
     this.linear = false;
     this.transform = zoomIdentity;
@@ -59,7 +61,12 @@ export class Timeline {
     if (isNew) {
       this.controls();
       this.frame();
-      new ResizeObserver(() => this.resize()).observe(this.figure);
+      // Measured by the observer: to read the width while drawing would be a layout each time.
+      this.seenWidth = this.figure.clientWidth;
+      new ResizeObserver(([{ contentRect }]) => {
+        this.seenWidth = contentRect.width;
+        this.resize();
+      }).observe(this.figure);
     }
     this.resize(true);
   }
@@ -132,6 +139,7 @@ export class Timeline {
       const [from, to] = event.selection ?? [SIDE, this.width - SIDE];
       const scale = (this.width - 2 * SIDE) / Math.max(4, to - from);
       this.transform = zoomIdentity.translate(SIDE - scale * from, 0).scale(scale);
+      this.part = undefined;
       // Without an event of the zoom: the brush is where it should be.
       this.pane.property("__zoom", this.transform);
       this.draw();
@@ -140,7 +148,7 @@ export class Timeline {
   }
 
   resize(always) {
-    const width = Math.floor(this.figure.clientWidth);
+    const width = Math.floor(this.seenWidth);
     if (!width || (width === this.width && !always)) return;
     this.width = width;
     this.places = places(this.events, this.linear);
@@ -166,7 +174,10 @@ export class Timeline {
     this.height = y + AXIS + OVERVIEW + 4;
     this.barsTop = this.tops.wire.top + TITLE + rows.connections * CONNECTION + 4;
     const size = `${width} ${this.height}`;
-    if (size !== this.size) this.build();
+    if (size !== this.size) {
+      this.build();
+      this.part = undefined;
+    }
     this.size = size;
     this.scale();
     this.draw();
@@ -220,7 +231,10 @@ export class Timeline {
   moveBrush() {
     const [from, to] = this.transform.rescaleX(this.base).domain().map(this.base);
     const clamp = (x) => Math.min(this.width - SIDE, Math.max(SIDE, x));
-    this.brush.call(this.brushing.move, [clamp(from), clamp(to)]);
+    const part = [clamp(from), clamp(to)];
+    if (`${part}` === this.part) return;
+    this.part = `${part}`;
+    this.brush.call(this.brushing.move, part);
   }
 
   draw() {
@@ -245,7 +259,7 @@ export class Timeline {
     const guides = seen.filter((event) => event.kind === "step" || event.proof || event === this.selected);
     layers.guides
       .selectAll("line")
-      .data(guides, (event) => event.key)
+      .data(guides)
       .join("line")
       .attr("class", (event) => `${event.kind} ${state(event)}`)
       .attr("x1", (event) => at(event.index))
@@ -257,7 +271,7 @@ export class Timeline {
     const wide = waits
       .map((event) => ({ event, from: at(event.index - 1), to: at(event.index) }))
       .filter(({ event, from, to }) => isSeen(from, to) && to - from > textWidth(seconds(event.ms)) + 10);
-    const wait = layers.waits.selectAll("g").data(wide, ({ event }) => event.key).join((enter) => {
+    const wait = layers.waits.selectAll("g").data(wide).join((enter) => {
       const group = enter.append("g");
       group.append("rect").attr("y", FLAGS).attr("height", bottom - FLAGS);
       group.append("text").attr("text-anchor", "middle").attr("y", bottom - 6);
@@ -279,15 +293,16 @@ export class Timeline {
       .attr("y2", (bar) => tops.wire.top + TITLE + bar.line * CONNECTION);
 
     const y = (bar) => this.barsTop + bar.line * BAR;
-    const bars = this.requests.filter((bar) => isSeen(at(bar.from), at(bar.to) + textWidth(bar.label)));
-    const bar = layers.requests.selectAll("g.request").data(bars, (bar) => bar.key).join((enter) => {
-      const group = enter.append("g").attr("class", (bar) => `request ${bar.verb}`);
+    // Where there is no row left, a live drawing has the marks alone.
+    const bars = this.requests.filter((bar) => !(this.isLive && bar.isCrowded) && isSeen(at(bar.from), at(bar.to) + textWidth(bar.label)));
+    const bar = layers.requests.selectAll("g.request").data(bars).join((enter) => {
+      const group = enter.append("g");
       group.append("rect").attr("height", BAR - 6).attr("rx", 2);
       group.append("text").attr("dy", 11);
       return group;
     });
     const sifted = (bar) => !bar.events.some(fits);
-    bar.classed("sifted", sifted).classed("open", (bar) => bar.isOpen);
+    bar.attr("class", (bar) => `request ${bar.verb} ${sifted(bar) ? "sifted" : ""} ${bar.isOpen ? "open" : ""}`);
     bar
       .select("rect")
       .attr("x", (bar) => at(bar.from))
@@ -309,10 +324,10 @@ export class Timeline {
 
     layers.marks
       .selectAll("circle")
-      .data(seen, (event) => event.key)
+      .data(seen, this.isLive ? undefined : (event) => event.key)
       .join((enter) => {
         const circle = enter.append("circle");
-        circle.append("title").text((event) => `${seconds(event.ms)} s  ${event.text}`);
+        if (!this.isLive) circle.append("title").text((event) => `${seconds(event.ms)} s  ${event.text}`);
         return circle;
       })
       .attr("class", (event) => `${event.lane} ${event.kind} ${state(event)}`)
@@ -356,7 +371,7 @@ export class Timeline {
     }
     this.layers.labels
       .selectAll("text")
-      .data(labels, ({ event }) => event.key)
+      .data(labels)
       .join("text")
       .attr("class", ({ event }) => `${event.lane} ${event.kind} ${event.proof ? "proof" : ""} ${event === this.selected ? "selected" : ""}`)
       .attr("x", ({ x }) => x)
@@ -376,7 +391,7 @@ export class Timeline {
     }
     this.layers.flags
       .selectAll("text")
-      .data(flags, ({ event }) => event.key)
+      .data(flags)
       .join("text")
       .attr("x", ({ x }) => x)
       .attr("y", 13)

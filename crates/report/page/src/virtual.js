@@ -3,6 +3,8 @@
 const ROW = 24;
 /** Rows beyond the visible ones on either side. */
 const BEYOND = 6;
+/** Height that is filled before the height is known, in pixels. */
+const LEAST = 240;
 
 export class VirtualTable {
   /**
@@ -15,8 +17,16 @@ export class VirtualTable {
     this.body = this.table.tBodies[0];
     [this.above, this.below] = [this.pad(), this.pad()];
     this.body.append(this.above, this.below);
-    region.addEventListener("scroll", () => this.draw(), { passive: true });
-    new ResizeObserver(() => this.draw()).observe(region);
+    // Measured by observers: to read them while drawing would be a layout each time.
+    [this.top, this.height] = [0, 0];
+    region.addEventListener("scroll", () => {
+      this.top = region.scrollTop;
+      this.draw();
+    }, { passive: true });
+    new ResizeObserver(([{ contentRect }]) => {
+      this.height = contentRect.height;
+      this.draw();
+    }).observe(region);
   }
 
   pad() {
@@ -31,14 +41,14 @@ export class VirtualTable {
   show(items, added = 0) {
     this.items = items;
     this.table.setAttribute("aria-rowcount", items.length + 1);
-    if (added && this.region.scrollTop > ROW) this.region.scrollTop += added * ROW;
     this.draw();
+    if (added && this.top > ROW) this.region.scrollTop = this.top + added * ROW;
   }
 
   draw() {
-    const { items, region, pool } = this;
-    const seen = Math.ceil(region.clientHeight / ROW) + 2 * BEYOND;
-    const first = Math.max(0, Math.min(Math.floor(region.scrollTop / ROW) - BEYOND, items.length - seen));
+    const { items, pool } = this;
+    const seen = Math.ceil(Math.max(this.height, LEAST) / ROW) + 2 * BEYOND;
+    const first = Math.max(0, Math.min(Math.floor(this.top / ROW) - BEYOND, items.length - seen));
     const shown = items.slice(first, first + seen);
     while (pool.length < shown.length) {
       const row = document.createElement("tr");
