@@ -17,7 +17,7 @@ pub(crate) struct Connection {
 
 /// A response.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     /// Length of its body in bytes.
     pub(crate) length: u64,
@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// Reads a response; `keep`: keeps its body.
-    pub(crate) fn receive(&mut self, keep: bool) -> io::Result<Answer> {
+    pub(crate) fn receive(&mut self, keep: bool) -> io::Result<HttpResponse> {
         let mut filled = 0;
         let head = loop {
             let read = self.socket.read(&mut self.buffer[filled..])?;
@@ -76,9 +76,9 @@ impl Connection {
                 break head;
             }
         };
-        let mut answer = Answer {
+        let mut answer = HttpResponse {
             status: head.status,
-            ..Answer::default()
+            ..HttpResponse::default()
         };
         let mut dechunk = Dechunk::default();
         let mut start = head.end;
@@ -114,13 +114,13 @@ impl Connection {
     }
 
     /// Sends a request and reads the response.
-    pub(crate) fn ask(&mut self, request: &[u8], keep: bool) -> io::Result<Answer> {
+    pub(crate) fn ask(&mut self, request: &[u8], keep: bool) -> io::Result<HttpResponse> {
         self.send(request)?;
         self.receive(keep)
     }
 }
 
-impl Answer {
+impl HttpResponse {
     /// Returns the response if it is a success.
     pub(crate) fn good(self, what: &str) -> io::Result<Self> {
         if (200..300).contains(&self.status) {

@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::child::Child;
-use crate::http::{Answer, Connection, request, watch};
+use crate::http::{Connection, HttpResponse, request, watch};
 use crate::table::Measured;
 
 /// Programs and sizes of a run.
@@ -130,7 +130,7 @@ impl Ground {
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Creates an object by POST.
-fn create(connection: &mut Connection, path: &str, body: &[u8]) -> io::Result<Answer> {
+fn create(connection: &mut Connection, path: &str, body: &[u8]) -> io::Result<HttpResponse> {
     connection.ask(&request("POST", path, body), true)?.good("a POST")
 }
 

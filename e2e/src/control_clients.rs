@@ -27,11 +27,11 @@ struct Operation {
     query: Vec<String>,
     /// Type of the body.
     body: Option<String>,
-    answer: Answer,
+    answer: Returned,
 }
 
 /// What an operation returns.
-enum Answer {
+enum Returned {
     Model(String),
     /// A list under a key.
     List {
@@ -153,10 +153,10 @@ fn read(document: &Value) -> Result<Api, String> {
     for operation in &operations {
         wanted.extend(operation.body.clone().map(|body| (body, true)));
         wanted.extend(match &operation.answer {
-            Answer::Model(name) | Answer::List { of: name, .. } | Answer::One { of: name, .. } => {
+            Returned::Model(name) | Returned::List { of: name, .. } | Returned::One { of: name, .. } => {
                 Some((name.clone(), false))
             }
-            Answer::Lines => None,
+            Returned::Lines => None,
         });
     }
     let mut models: Vec<Model> = Vec::new();
@@ -188,9 +188,9 @@ fn read_operation(path: &str, method: &str, operation: &Value) -> Result<Operati
     let contents = &answer["content"];
     let schema = &contents["application/json"]["schema"];
     let answer = if schema.is_null() && contents["application/x-ndjson"].is_object() {
-        Answer::Lines
+        Returned::Lines
     } else if let Some(name) = reference(schema) {
-        Answer::Model(name)
+        Returned::Model(name)
     } else {
         let properties = schema["properties"].as_object();
         let properties = properties.ok_or_else(|| unsupported("a response without a schema"))?;
@@ -201,8 +201,8 @@ fn read_operation(path: &str, method: &str, operation: &Value) -> Result<Operati
         let (key, of) = (key.clone(), reference(&list["items"]));
         let of = of.ok_or_else(|| unsupported("a list of unnamed items"))?;
         match list["maxItems"] == 1 {
-            true => Answer::One { key, of },
-            false => Answer::List { key, of },
+            true => Returned::One { key, of },
+            false => Returned::List { key, of },
         }
     };
     // A client reads to the end, and JSON: it neither follows nor chooses a format.

@@ -250,7 +250,7 @@ fn read(request: &HttpRequest, route: Route, watch_list: bool) -> Result<Request
             } else if custom && collection.kind.namespaced && collection.namespace.is_none() {
                 return Err(Answer::text(404, "404 page not found\n"));
             } else {
-                let place = write::Place {
+                let place = write::WriteTarget {
                     collection,
                     name: None,
                     subresource: None,
@@ -333,7 +333,7 @@ fn read(request: &HttpRequest, route: Route, watch_list: bool) -> Result<Request
                 return Err(refuse(refusal));
             };
             if !read_only {
-                let place = write::Place {
+                let place = write::WriteTarget {
                     collection,
                     name: Some(name),
                     subresource,

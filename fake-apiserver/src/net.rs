@@ -55,8 +55,8 @@ pub use self::guard::{Guard, is_this_machine};
 pub use self::hooks::Webhooks;
 pub use self::in_process::{Body as InProcessBody, Broken, InProcess, Protocol, SendError};
 pub use self::kubeconfig::{Credentials, Kubeconfig};
-use self::pending::{Answer, Waiting};
 pub(crate) use self::pending::{Head, Piece};
+use self::pending::{PendingResponse, Waiting};
 pub use self::serve::{ListenerLimits, Listening, ServeError, ServeOptions, TlsOptions, serve};
 pub use self::standalone::Standalone;
 use self::state::{Dates, Outside, State};
@@ -229,7 +229,9 @@ impl Edge {
         self.hand_in(|state, _| {
             state.streams += 1;
             stream = StreamId(state.streams);
-            state.answers.insert(stream, Box::new(Answer::new(flow.clone())));
+            state
+                .answers
+                .insert(stream, Box::new(PendingResponse::new(flow.clone())));
             Input::Request {
                 stream,
                 conn,

@@ -26,7 +26,7 @@ const WD: &str = "/apis/probe.example.com/v1/namespaces/probe/widgets";
 
 /// An answer: its status, its headers, its body so far.
 #[derive(Debug, Default, Clone)]
-struct Answer {
+struct Received {
     status: u16,
     headers: Vec<Header>,
     body: String,
@@ -35,7 +35,7 @@ struct Answer {
 /// A server and its answers.
 struct World {
     server: Server,
-    answers: BTreeMap<StreamId, Answer>,
+    answers: BTreeMap<StreamId, Received>,
     streams: u64,
     token: Option<String>,
 }
@@ -153,7 +153,7 @@ impl World {
         stream
     }
 
-    fn answer(&self, stream: StreamId) -> Answer {
+    fn answer(&self, stream: StreamId) -> Received {
         self.answers.get(&stream).cloned().unwrap_or_default()
     }
 

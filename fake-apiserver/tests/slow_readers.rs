@@ -26,7 +26,7 @@ const LAG_MAX: u64 = 10_000;
 
 /// An answer, as far as its connection was handed it.
 #[derive(Debug, Default, PartialEq)]
-struct Answer {
+struct Received {
     bytes: Vec<u8>,
     /// The server waits until all of it is flushed.
     fence: bool,
@@ -35,7 +35,7 @@ struct Answer {
 
 struct World {
     server: Server,
-    answers: BTreeMap<StreamId, Answer>,
+    answers: BTreeMap<StreamId, Received>,
     streams: u64,
     now: Duration,
     gzip: bool,
@@ -119,7 +119,7 @@ impl World {
         self.answers.remove(&stream);
     }
 
-    fn answer(&self, stream: StreamId) -> &Answer {
+    fn answer(&self, stream: StreamId) -> &Received {
         &self.answers[&stream]
     }
 

@@ -30,9 +30,9 @@ const VALIDATING: &str = "validatingwebhookconfigurations";
 const MUTATING: &str = "mutatingwebhookconfigurations";
 
 /// What a webhook does with the request of a review; the path selects one.
-type Decide = fn(&str, &Value) -> Answer;
+type Decide = fn(&str, &Value) -> Reaction;
 
-enum Answer {
+enum Reaction {
     /// This response, with the uid of the review.
     Response(Value),
     /// This body.
@@ -106,7 +106,7 @@ async fn reviewed(
         "dryRun": asked["dryRun"],
     }));
     let (status, body) = match decide(&path, asked) {
-        Answer::Response(mut response) => {
+        Reaction::Response(mut response) => {
             if response.get("uid").is_none() {
                 response["uid"] = asked["uid"].clone();
             }
@@ -115,9 +115,9 @@ async fn reviewed(
             });
             (200, review.to_string().into_bytes())
         }
-        Answer::Body(body) => (200, body),
-        Answer::Status(status, body) => (status, body.as_bytes().to_vec()),
-        Answer::Silence => {
+        Reaction::Body(body) => (200, body),
+        Reaction::Status(status, body) => (status, body.as_bytes().to_vec()),
+        Reaction::Silence => {
             std::future::pending::<()>().await;
             (200, Vec::new())
         }
@@ -126,13 +126,13 @@ async fn reviewed(
     Ok(response)
 }
 
-fn allow() -> Answer {
-    Answer::Response(json!({ "allowed": true }))
+fn allow() -> Reaction {
+    Reaction::Response(json!({ "allowed": true }))
 }
 
-fn patch(operations: Value) -> Answer {
+fn patch(operations: Value) -> Reaction {
     let patch = STANDARD.encode(operations.to_string());
-    Answer::Response(json!({ "allowed": true, "patchType": "JSONPatch", "patch": patch }))
+    Reaction::Response(json!({ "allowed": true, "patchType": "JSONPatch", "patch": patch }))
 }
 
 /// A webhook configuration for the creations of ConfigMaps.
@@ -242,7 +242,7 @@ impl World {
 #[tokio::test]
 async fn a_denial_is_the_answer() {
     let hook = Hook::serve(|_, _| {
-        Answer::Response(json!({
+        Reaction::Response(json!({
             "allowed": false, "status": {"code": 403, "reason": "Forbidden", "message": "not today"}, "warnings": ["careful"],
         }))
     })
@@ -280,7 +280,7 @@ async fn patches_change_what_is_stored_and_the_next_webhook_sees_it() {
         "/first" => patch(json!([{"op": "add", "path": "/data/first", "value": "1"}])),
         _ => match asked["object"]["data"]["first"].as_str() {
             Some(_) => patch(json!([{"op": "add", "path": "/data/second", "value": "2"}])),
-            None => Answer::Response(json!({ "allowed": false })),
+            None => Reaction::Response(json!({ "allowed": false })),
         },
     })
     .await;
@@ -354,12 +354,12 @@ async fn reinvocation(#[case] policy: &str, #[case] calls: &[&str]) {
 const FAILED: &str = "Internal error occurred: failed calling webhook \"h.example.com\": ";
 
 #[rstest]
-#[case::no_json(|_: &str, _: &Value| Answer::Body(b"hello".to_vec()), "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type struct", "200, no JSON")]
-#[case::another_uid(|_: &str, _: &Value| Answer::Response(json!({"uid": "1", "allowed": true})), "received invalid webhook response: expected response.uid=", "allowed")]
-#[case::too_long(|_: &str, _: &Value| Answer::Body(vec![b' '; 5 * 1024 * 1024]), "failed to call webhook: Post ", "the response is longer than 4194304 bytes")]
-#[case::an_error(|_: &str, _: &Value| Answer::Status(500, "boom"), "failed to call webhook: an error on the server (\"boom\") has prevented the request from succeeding", "500, no JSON")]
-#[case::a_redirect(|_: &str, _: &Value| Answer::Status(307, ""), "failed to call webhook: the server responded with the status code 307", "307, no JSON")]
-#[case::no_answer(|_: &str, _: &Value| Answer::Silence, "failed to call webhook: Post ", "context deadline exceeded")]
+#[case::no_json(|_: &str, _: &Value| Reaction::Body(b"hello".to_vec()), "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value of type struct", "200, no JSON")]
+#[case::another_uid(|_: &str, _: &Value| Reaction::Response(json!({"uid": "1", "allowed": true})), "received invalid webhook response: expected response.uid=", "allowed")]
+#[case::too_long(|_: &str, _: &Value| Reaction::Body(vec![b' '; 5 * 1024 * 1024]), "failed to call webhook: Post ", "the response is longer than 4194304 bytes")]
+#[case::an_error(|_: &str, _: &Value| Reaction::Status(500, "boom"), "failed to call webhook: an error on the server (\"boom\") has prevented the request from succeeding", "500, no JSON")]
+#[case::a_redirect(|_: &str, _: &Value| Reaction::Status(307, ""), "failed to call webhook: the server responded with the status code 307", "307, no JSON")]
+#[case::no_answer(|_: &str, _: &Value| Reaction::Silence, "failed to call webhook: Post ", "context deadline exceeded")]
 #[tokio::test]
 async fn a_failed_call_is_an_error_or_ignored(
     #[case] decide: Decide,
@@ -504,7 +504,7 @@ async fn dry_runs_need_webhooks_without_side_effects() {
 
 #[tokio::test]
 async fn conditions_and_selectors_choose_what_is_asked() {
-    let hook = Hook::serve(|_, _| Answer::Response(json!({ "allowed": false }))).await;
+    let hook = Hook::serve(|_, _| Reaction::Response(json!({ "allowed": false }))).await;
     let world = World::start().await;
     let more = json!({
         "matchConditions": [{"name": "named", "expression": "object.metadata.name.startsWith('a')"}],
@@ -530,7 +530,7 @@ async fn updates_and_deletions_show_the_object_before() {
             patch(json!([{"op": "replace", "path": "/data/a", "value": "patched"}]))
         }
         Some("DELETE") if asked["object"].is_null() && asked["oldObject"]["data"]["a"] == "patched" => {
-            Answer::Response(json!({"allowed": false, "status": {"message": "kept"}}))
+            Reaction::Response(json!({"allowed": false, "status": {"message": "kept"}}))
         }
         _ => allow(),
     })
@@ -564,7 +564,7 @@ async fn updates_and_deletions_show_the_object_before() {
 #[tokio::test]
 async fn an_update_that_meets_another_one_while_it_waits_is_made_again() {
     let hook = Hook::serve(|_, asked| match asked["oldObject"]["data"]["a"].as_str() {
-        Some("1") => Answer::Silence,
+        Some("1") => Reaction::Silence,
         _ => allow(),
     })
     .await;
@@ -600,7 +600,7 @@ async fn an_update_that_meets_another_one_while_it_waits_is_made_again() {
 
 #[tokio::test]
 async fn configurations_are_never_reviewed_themselves() {
-    let hook = Hook::serve(|_, _| Answer::Response(json!({ "allowed": false }))).await;
+    let hook = Hook::serve(|_, _| Reaction::Response(json!({ "allowed": false }))).await;
     let world = World::start().await;
     let all = json!([{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}]);
     for kind in [VALIDATING, MUTATING] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::transport::{Answer, Call, Transport};
+use crate::transport::{Call, ReadResponse, Transport};
 
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/probe/configmaps";
@@ -146,7 +146,7 @@ async fn send(
     method: &str,
     path: &str,
     body: Option<Value>,
-) -> Result<Answer, Error> {
+) -> Result<ReadResponse, Error> {
     let body = body.map(|body| body.to_string().into_bytes());
     let call = Call::new(method, path, body);
     let mut patience = 60;
@@ -165,7 +165,7 @@ async fn expect(
     method: &str,
     path: &str,
     body: Option<Value>,
-) -> Result<Answer, Error> {
+) -> Result<ReadResponse, Error> {
     let answer = send(server, method, path, body).await?;
     if answer.head.status / 100 == 2 {
         return Ok(answer);

@@ -159,7 +159,7 @@ pub struct Remote {
 
 /// Body of a response.
 pub(crate) enum Stream {
-    Answer(Box<hyper::Response<Incoming>>),
+    ReadResponse(Box<hyper::Response<Incoming>>),
     Upgraded(TokioIo<hyper::upgrade::Upgraded>),
     Gone,
 }
@@ -250,13 +250,13 @@ impl Transport for Remote {
 
     async fn open(&mut self, call: &Call) -> Result<(Head, Stream), Error> {
         let (head, response) = self.target.open(call).await?;
-        Ok((head, Stream::Answer(Box::new(response))))
+        Ok((head, Stream::ReadResponse(Box::new(response))))
     }
 
     async fn next(&mut self, stream: &mut Stream, until: Duration) -> Chunk {
         let until = self.began + until;
         match stream {
-            Stream::Answer(response) => loop {
+            Stream::ReadResponse(response) => loop {
                 return match timeout_at(until, response.body_mut().frame()).await {
                     Ok(None) => Chunk::End,
                     Ok(Some(Ok(frame))) => match frame.into_data() {
@@ -281,7 +281,7 @@ impl Transport for Remote {
     }
 
     async fn upgrade(&mut self, stream: &mut Stream) -> Result<(), Error> {
-        if let Stream::Answer(response) = std::mem::replace(stream, Stream::Gone) {
+        if let Stream::ReadResponse(response) = std::mem::replace(stream, Stream::Gone) {
             let io = hyper::upgrade::on(*response)
                 .await
                 .map_err(|why| Error::server(format!("upgrade: {why}")))?;
@@ -309,7 +309,7 @@ impl Transport for Remote {
             ..Call::new("POST", path, None)
         };
         let (head, response) = target.open(&call).await?;
-        let (body, _) = self.read_to_end(Stream::Answer(Box::new(response))).await;
+        let (body, _) = self.read_to_end(Stream::ReadResponse(Box::new(response))).await;
         if head.status != 200 {
             let body = String::from_utf8_lossy(&body).into_owned();
             return Err(Error::server(format!("control {path}: {} {body}", head.line)));

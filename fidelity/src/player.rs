@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::fixture;
 use crate::members::{Members, Part};
 use crate::probe::{Control, Fixture, Meanwhile, Probe, Request, Step, User, Watch};
-use crate::transport::{Answer, Call, Chunk, Head, Transport};
+use crate::transport::{Call, Chunk, Head, ReadResponse, Transport};
 use crate::webhook::{Called, Webhooks};
 
 /// Results in order, with texts as on the wire.
@@ -241,7 +241,7 @@ impl<T: Transport> Player<'_, T> {
                 })?;
                 self.captures.insert(name.clone(), value);
             }
-            let Answer { head, body, broken } = answer;
+            let ReadResponse { head, body, broken } = answer;
             self.items.push(Item::Answered {
                 head,
                 body,
@@ -621,7 +621,7 @@ impl<T: Transport> Player<'_, T> {
     }
 }
 
-fn capture(answer: &Answer, pointer: &str) -> Option<String> {
+fn capture(answer: &ReadResponse, pointer: &str) -> Option<String> {
     if let Some(name) = pointer.strip_prefix("header:") {
         return answer.head.header(name).map(str::to_owned);
     }

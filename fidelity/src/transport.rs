@@ -75,7 +75,7 @@ impl Head {
 }
 
 /// A response that was read to its end.
-pub(crate) struct Answer {
+pub(crate) struct ReadResponse {
     pub(crate) head: Head,
     pub(crate) body: Vec<u8>,
     /// Set if the body was cut: how.
@@ -148,9 +148,9 @@ pub(crate) trait Transport {
     }
 
     /// Sends a request and reads the response to its end.
-    async fn send(&mut self, call: &Call) -> Result<Answer, Error> {
+    async fn send(&mut self, call: &Call) -> Result<ReadResponse, Error> {
         let (head, stream) = self.open(call).await?;
         let (body, broken) = self.read_to_end(stream).await;
-        Ok(Answer { head, body, broken })
+        Ok(ReadResponse { head, body, broken })
     }
 }

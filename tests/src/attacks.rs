@@ -13,7 +13,7 @@ pub mod paths;
 mod world;
 
 pub use bodies::protobuf_definition;
-pub use world::{Answer, World};
+pub use world::{Received, World};
 
 /// A request that is too expensive, and its preconditions.
 #[derive(Debug, Clone, Copy)]

@@ -5,9 +5,9 @@ use fake_apiserver::api::BODY_BYTES_MAX;
 use http::HeaderValue;
 use rstest::rstest;
 use tests::attacks::paths::HOSTILE;
-use tests::attacks::{Answer, World, attack, get};
+use tests::attacks::{Received, World, attack, get};
 
-fn answered(name: &str) -> Answer {
+fn answered(name: &str) -> Received {
     let attack = attack(name);
     let mut world = World::prepared_for(attack, attack.size);
     world.send((attack.request)(attack.size))

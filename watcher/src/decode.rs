@@ -27,7 +27,7 @@ pub use self::list::ListDecoder;
 pub(crate) use self::plain::from_str;
 use self::values::{Cut, Values};
 use crate::error::{DecodeError, Malformed};
-use crate::machine::{Answer, Change};
+use crate::machine::{Change, ResponsePart};
 pub use crate::prune::Prune;
 use crate::status::Status;
 
@@ -61,7 +61,7 @@ impl WatchDecoder {
         &mut self,
         codec: &Codec<K>,
         kinds: &mut Kinds,
-        mut emit: impl FnMut(Answer<'_, K>),
+        mut emit: impl FnMut(ResponsePart<'_, K>),
     ) -> bool {
         let mut emitted = false;
         self.values.next(|cut| {
@@ -78,7 +78,7 @@ impl WatchDecoder {
         &mut self,
         codec: &Codec<K>,
         kinds: &mut Kinds,
-        mut emit: impl FnMut(Answer<'_, K>),
+        mut emit: impl FnMut(ResponsePart<'_, K>),
     ) -> usize {
         while self
             .values
@@ -93,7 +93,7 @@ fn emit_cut<K>(
     cut: &Cut<'_>,
     codec: &Codec<K>,
     kinds: &mut Kinds,
-    emit: &mut impl FnMut(Answer<'_, K>),
+    emit: &mut impl FnMut(ResponsePart<'_, K>),
 ) -> bool {
     match cut {
         Cut::Line(line) => {
@@ -104,10 +104,10 @@ fn emit_cut<K>(
             let Ok(payload) = codec.decode(json) else {
                 return false;
             };
-            emit(Answer::Changed { change, payload });
+            emit(ResponsePart::Changed { change, payload });
         }
         Cut::Value { envelope, text } => tell_event(envelope, text, codec, kinds, emit),
-        Cut::Malformed(why) => emit(Answer::Malformed(why.clone())),
+        Cut::Malformed(why) => emit(ResponsePart::Malformed(why.clone())),
     }
     true
 }
@@ -117,7 +117,7 @@ fn tell_event<K>(
     text: &str,
     codec: &Codec<K>,
     kinds: &mut Kinds,
-    emit: &mut impl FnMut(Answer<'_, K>),
+    emit: &mut impl FnMut(ResponsePart<'_, K>),
 ) {
     let object = envelope.object.map(serde_json::value::RawValue::get);
     let change = match envelope.event_type() {
@@ -126,34 +126,34 @@ fn tell_event<K>(
         Some("DELETED") => Change::Deleted,
         Some("BOOKMARK") => {
             let bookmark = envelope::Bookmark::read(object.unwrap_or("null"));
-            return emit(Answer::Bookmark {
+            return emit(ResponsePart::Bookmark {
                 resource_version: bookmark.resource_version.into(),
                 initial_events_end: bookmark.initial_events_end,
             });
         }
-        Some("ERROR") => return emit(Answer::ErrorEvent(Status::from_error_event(object))),
-        Some(other) => return emit(Answer::Malformed(Malformed::UnknownEventType(short(other)))),
+        Some("ERROR") => return emit(ResponsePart::ErrorEvent(Status::from_error_event(object))),
+        Some(other) => return emit(ResponsePart::Malformed(Malformed::UnknownEventType(short(other)))),
         // Before the first event a server may still respond with a Status, under HTTP 200.
         None => {
             return emit(match Status::from_object(text) {
-                Some(status) => Answer::ErrorEvent(status),
-                None => Answer::Malformed(Malformed::NotExpected {
+                Some(status) => ResponsePart::ErrorEvent(status),
+                None => ResponsePart::Malformed(Malformed::NotExpected {
                     kind: envelope.kind().map(short),
                 }),
             });
         }
     };
     let Some((json, head)) = object.and_then(|json| Some((json, Head::read(json)?))) else {
-        return emit(Answer::Malformed(Malformed::NoObject));
+        return emit(ResponsePart::Malformed(Malformed::NoObject));
     };
     if let Err(why) = kinds.check_object(head.api_version(), head.kind()) {
-        return emit(Answer::Malformed(why));
+        return emit(ResponsePart::Malformed(why));
     }
     kinds.learn(json);
     match codec.decode(json) {
-        Ok(payload) => emit(Answer::Changed { change, payload }),
+        Ok(payload) => emit(ResponsePart::Changed { change, payload }),
         Err(error) => {
-            emit(Answer::Undecodable {
+            emit(ResponsePart::Undecodable {
                 object: head.object().to_id(change.word()),
                 error: DecodeError::from(error),
             });

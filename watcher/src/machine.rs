@@ -103,7 +103,7 @@ use std::time::Duration;
 
 use self::clock::{Clock, Listened};
 use self::initial_watch::InitialWatch;
-pub use self::input::{Answer, Change, Input, PageMeta, RequestId};
+pub use self::input::{Change, Input, PageMeta, RequestId, ResponsePart};
 use self::listing::Listing;
 use self::memory::Memory;
 pub use self::output::Output;
@@ -288,12 +288,12 @@ impl<O> Machine<O> {
         }
     }
 
-    fn answered(&mut self, now: Duration, answer: Answer<'_, O>) {
-        if matches!(answer, Answer::Refusing) {
+    fn answered(&mut self, now: Duration, answer: ResponsePart<'_, O>) {
+        if matches!(answer, ResponsePart::Refusing) {
             return self.state.wait_for_body();
         }
         self.state.touch(self.clock.listened(now), &self.config);
-        if matches!(answer, Answer::Progress) {
+        if matches!(answer, ResponsePart::Progress) {
             return;
         }
         match std::mem::replace(&mut self.state, State::Empty) {

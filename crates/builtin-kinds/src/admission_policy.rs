@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::crd::patterns;
 use crate::expression::{
-    self, Answer, Authorizer, Budget, CONDITIONS_COST_MAX, Expression, Failure, Meter, OBJECT_COST_MAX,
+    self, Authorizer, Budget, CONDITIONS_COST_MAX, Evaluated, Expression, Failure, Meter, OBJECT_COST_MAX,
 };
 use crate::rbac;
 
@@ -143,7 +143,7 @@ impl Compiled {
         &self,
         variables: &[(&str, expression::Value)],
         budget: &mut Budget,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Evaluated, Failure> {
         self.parsed()?.evaluate(variables, budget)
     }
 
@@ -184,7 +184,7 @@ impl Compiled {
 /// None is false, and the evaluation of these fails: their words; or the budget is exhausted.
 pub(crate) fn conditions_hold(
     conditions: &[Compiled],
-    mut evaluate: impl FnMut(&Compiled, &mut Budget) -> Result<Answer, Failure>,
+    mut evaluate: impl FnMut(&Compiled, &mut Budget) -> Result<Evaluated, Failure>,
 ) -> Result<bool, String> {
     let mut errors = Vec::new();
     let mut budget = Budget::new(CONDITIONS_COST_MAX);
@@ -194,8 +194,8 @@ pub(crate) fn conditions_hold(
             return Err(OUT_OF_BUDGET.to_owned());
         }
         match answer {
-            Ok(Answer::Bool(false)) => return Ok(false),
-            Ok(Answer::Bool(true) | Answer::Text(_) | Answer::Other) => {}
+            Ok(Evaluated::Bool(false)) => return Ok(false),
+            Ok(Evaluated::Bool(true) | Evaluated::Text(_) | Evaluated::Other) => {}
             Err(failure) => errors.push(condition.resulted(&failure)),
         }
     }
@@ -294,8 +294,8 @@ impl Policy {
                 return self.ended().into_iter().collect();
             }
             match answer {
-                Ok(Answer::Bool(true)) => {}
-                Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => return Vec::new(),
+                Ok(Evaluated::Bool(true)) => {}
+                Ok(Evaluated::Bool(false) | Evaluated::Text(_) | Evaluated::Other) => return Vec::new(),
                 Err(failure) => return self.failed(condition, &failure).into_iter().collect(),
             }
         }
@@ -312,8 +312,8 @@ impl Policy {
         let found = answers
             .into_iter()
             .filter_map(|(validation, answer)| match answer {
-                Ok(Answer::Bool(true)) => None,
-                Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => {
+                Ok(Evaluated::Bool(true)) => None,
+                Ok(Evaluated::Bool(false) | Evaluated::Text(_) | Evaluated::Other) => {
                     Some(validation.decision(of_messages, &mut budget))
                 }
                 Err(failure) => self.failed(&validation.expression, &failure),
@@ -381,8 +381,8 @@ impl Validation {
             return Decision::invalid(format!("failed messageExpression: {OUT_OF_BUDGET}"));
         }
         let evaluated = match evaluated {
-            Some(Ok(Answer::Text(text))) => text.trim().to_owned(),
-            Some(Ok(Answer::Bool(_) | Answer::Other) | Err(_)) | None => String::new(),
+            Some(Ok(Evaluated::Text(text))) => text.trim().to_owned(),
+            Some(Ok(Evaluated::Bool(_) | Evaluated::Other) | Err(_)) | None => String::new(),
         };
         let message = match (evaluated.as_str(), self.message.trim()) {
             ("", "") => format!("failed expression: {}", self.expression.text.trim()),

@@ -89,7 +89,7 @@ pub struct Expression {
 
 /// Result of an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum Evaluated {
     /// `bool`.
     Bool(bool),
     /// `string`.
@@ -171,13 +171,13 @@ impl Expression {
     ///
     /// # Errors
     /// A [`Failure`].
-    pub fn evaluate(&self, variables: &[(&str, Value)], budget: &mut Budget) -> Result<Answer, Failure> {
+    pub fn evaluate(&self, variables: &[(&str, Value)], budget: &mut Budget) -> Result<Evaluated, Failure> {
         let value = self.value(variables, budget)?;
         if let Value::Bool(truth) = value {
-            return Ok(Answer::Bool(truth));
+            return Ok(Evaluated::Bool(truth));
         }
-        let text = value.as_text().map(|text| Answer::Text(text.to_owned()));
-        Ok(text.unwrap_or(Answer::Other))
+        let text = value.as_text().map(|text| Evaluated::Text(text.to_owned()));
+        Ok(text.unwrap_or(Evaluated::Other))
     }
 
     /// Like `evaluate`, with a result of any type.

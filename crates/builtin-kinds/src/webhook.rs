@@ -19,14 +19,14 @@ const SHOWN_BYTES_MAX: usize = 2048;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientConfig {
     /// Where it is.
-    pub place: Place,
+    pub place: Endpoint,
     /// `caBundle` (PEM); empty: the authorities that the system trusts.
     pub authority_pem: Vec<u8>,
 }
 
 /// Where a webhook is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// `url`.
     Url(String),
     /// `service`.
@@ -64,8 +64,8 @@ impl ClientConfig {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let service = &json["service"];
         let place = match json["url"].as_str() {
-            Some(url) => Place::Url(url.to_owned()),
-            None => Place::Service {
+            Some(url) => Endpoint::Url(url.to_owned()),
+            None => Endpoint::Service {
                 namespace: text(&service["namespace"]),
                 name: text(&service["name"]),
                 path: text(&service["path"]),
@@ -87,8 +87,8 @@ impl ClientConfig {
     pub fn url(&self, timeout: Duration) -> String {
         let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
         let (authority, path) = match &self.place {
-            Place::Url(url) => split(url),
-            Place::Service {
+            Endpoint::Url(url) => split(url),
+            Endpoint::Service {
                 namespace,
                 name,
                 path,
@@ -109,16 +109,16 @@ impl ClientConfig {
     /// Host name that the certificate must have, without brackets.
     pub fn server_name(&self) -> String {
         match &self.place {
-            Place::Url(url) => host_and_port(&split(url).0).0,
-            Place::Service { namespace, name, .. } => format!("{name}.{namespace}.svc"),
+            Endpoint::Url(url) => host_and_port(&split(url).0).0,
+            Endpoint::Service { namespace, name, .. } => format!("{name}.{namespace}.svc"),
         }
     }
 
     /// Host and port of a URL; `None`: it is a Service.
     pub fn address(&self) -> Option<(String, u16)> {
         match &self.place {
-            Place::Url(url) => Some(host_and_port(&split(url).0)),
-            Place::Service { .. } => None,
+            Endpoint::Url(url) => Some(host_and_port(&split(url).0)),
+            Endpoint::Service { .. } => None,
         }
     }
 }

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 
-use self::answer::{Answer, Refusal, allowed, json_answer};
+use self::answer::{ControlResponse, Refusal, allowed, json_answer};
 pub(crate) use self::openapi::document as openapi;
 pub(crate) use self::page::url as page_url;
 use crate::Failure;
@@ -227,7 +227,7 @@ async fn answer(
     room: Arc<Room>,
     trusted: Arc<AtomicBool>,
     request: Request<Incoming>,
-) -> Result<Answer, Infallible> {
+) -> Result<ControlResponse, Infallible> {
     let answered = route(&room, &trusted, request).await;
     Ok(page::secured(answered.unwrap_or_else(Refusal::into_answer)))
 }
@@ -236,7 +236,7 @@ async fn route(
     room: &Arc<Room>,
     trusted: &AtomicBool,
     request: Request<Incoming>,
-) -> Result<Answer, Refusal> {
+) -> Result<ControlResponse, Refusal> {
     let (head, body) = request.into_parts();
     let path = head.uri.path().trim_end_matches('/').to_owned();
     let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
@@ -325,7 +325,7 @@ async fn route(
 }
 
 /// Returns the open watches that a query asks for.
-fn watches(room: &Room, query: &str) -> Result<Answer, Refusal> {
+fn watches(room: &Room, query: &str) -> Result<ControlResponse, Refusal> {
     let (mut filter, mut limit) = (Filter::default(), WATCHES_LISTED);
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
         match name {
@@ -361,7 +361,7 @@ fn shared_plurals(server: &Server) -> BTreeSet<String> {
 }
 
 /// Returns the history of an object.
-fn history(room: &Room, text: &str) -> Result<Answer, Refusal> {
+fn history(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
     let query = serde_saphyr::from_str(text).map_err(|error| {
         Refusal::bad(error.to_string())
             .hint(r#"expected an object: {"resource": "deployments.apps", "object": "default/web"}"#)
@@ -374,7 +374,7 @@ fn history(room: &Room, text: &str) -> Result<Answer, Refusal> {
 }
 
 /// Adds a rule. Its mistakes are returned with their positions.
-fn add(room: &Room, text: &str) -> Result<Answer, Refusal> {
+fn add(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
     let served = steered(room.edge.steer(|server, _| server.catalog().clone()))?;
     let rule = parse_rule(Path::new("rule"), text, &served).map_err(|errors| Refusal::mistakes(&errors))?;
     let (ruled, next) = steered(room.edge.steer(|server, now| {

@@ -89,8 +89,9 @@ pub(crate) fn run(arguments: &ScenarioArguments) -> Result<(), Failure> {
     let path = from.output.as_deref().unwrap_or(Path::new("scenario.yaml"));
     if let Err(errors) = scenario::parse("recorded/scenario", path, &draft.text) {
         let rendered = errors.render(Style::Plain);
-        return Err(Failure::Broken(format!(
-            "the scenario of {shown} is not valid: {rendered}"
+        return Err(Failure::Usage(format!(
+            "{shown} has what a scenario cannot have, such as a request with an invalid selector; choose another violation \
+             (--around), or remove its records: {rendered}"
         )));
     }
     match &from.output {

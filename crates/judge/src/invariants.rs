@@ -11,7 +11,7 @@ use ::trace::report::Report;
 use scenario::{Contract, Place, Scenario};
 
 use crate::history::History;
-use crate::trace::{Answer, Delivery, Exchange, Moment, Op, Reported, Trace, any_between};
+use crate::trace::{Delivery, Exchange, Moment, Op, Reported, ResponseBody, Trace, any_between};
 use crate::verdict::Contradiction;
 
 mod cache;
@@ -389,9 +389,9 @@ impl<'t, 'a> Ground<'t, 'a> {
         state.is_some()
             && self.trace.lists().any(|list| {
                 let is_unfinished = match &list.answer {
-                    None | Some(Answer::Torn { .. }) => true,
-                    Some(Answer::Page(page)) => page.sent.seq > at,
-                    Some(Answer::Body(_)) => false,
+                    None | Some(ResponseBody::Torn { .. }) => true,
+                    Some(ResponseBody::Page(page)) => page.sent.seq > at,
+                    Some(ResponseBody::Body(_)) => false,
                 };
                 let began = list.head.filter(|head| head.status == 200);
                 is_unfinished && began.is_some_and(|head| head.sent.seq < at)

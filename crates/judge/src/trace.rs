@@ -103,7 +103,7 @@ pub struct Exchange<'a> {
     /// Head of the response.
     pub head: Option<Head<'a>>,
     /// Body of the response, unless it is a watch stream.
-    pub answer: Option<Answer<'a>>,
+    pub answer: Option<ResponseBody<'a>>,
     /// The lines of a watch.
     pub frames: Vec<SentFrame<'a>>,
     /// How the response ended.
@@ -127,7 +127,7 @@ pub struct Head<'a> {
 
 /// A response body that is not a watch stream.
 #[derive(Debug, Clone, Copy)]
-pub enum Answer<'a> {
+pub enum ResponseBody<'a> {
     /// A complete LIST body.
     Page(Page<'a>),
     /// Another complete body.
@@ -451,16 +451,16 @@ impl<'a> Exchange<'a> {
     /// Returns the page of the response, if any.
     pub fn page_sent(&self) -> Option<&Page<'a>> {
         match &self.answer {
-            Some(Answer::Page(page)) => Some(page),
-            Some(Answer::Body(_) | Answer::Torn { .. }) | None => None,
+            Some(ResponseBody::Page(page)) => Some(page),
+            Some(ResponseBody::Body(_) | ResponseBody::Torn { .. }) | None => None,
         }
     }
 
     /// Returns the Status or other body of the response, if any.
     pub fn body_sent(&self) -> Option<&Body<'a>> {
         match &self.answer {
-            Some(Answer::Body(body)) => Some(body),
-            Some(Answer::Page(_) | Answer::Torn { .. }) | None => None,
+            Some(ResponseBody::Body(body)) => Some(body),
+            Some(ResponseBody::Page(_) | ResponseBody::Torn { .. }) | None => None,
         }
     }
 
@@ -516,7 +516,7 @@ impl<'a> Exchange<'a> {
 
     /// Returns true if a body was sent with its framing. Without the last chunk it counts as truncated.
     pub fn is_whole(&self) -> bool {
-        let is_sent = matches!(self.answer, Some(Answer::Page(_) | Answer::Body(_)));
+        let is_sent = matches!(self.answer, Some(ResponseBody::Page(_) | ResponseBody::Body(_)));
         let is_ended = |end: End| end.by == Side::Server && end.how == Ending::Eof;
         is_sent && self.end.is_some_and(is_ended)
     }

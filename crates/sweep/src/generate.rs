@@ -14,7 +14,7 @@ use fake_apiserver::scenario::{self, SharedScenario, Style};
 use serde::{Deserialize, Serialize};
 
 pub use self::client::{Client, Server, Target};
-pub use self::step::{Action, Answer, Cut, Ending, Lie, Reply, Step, Times, When};
+pub use self::step::{Action, Cut, Ending, Lie, Reply, ResponseFault, Step, Times, When};
 pub use self::write::{Object, Where, Write};
 
 mod client;
@@ -105,10 +105,13 @@ impl Draft {
                 When::After(1_000 + self.restarting_ms()),
                 vec![Action::Write(Write::ClearWatchCache(None))],
             );
-            let expired = Answer::Error("code: 410, reason: Expired");
+            let expired = ResponseFault::Error("code: 410, reason: Expired");
             step(
                 When::NextWatch,
-                vec![Action::Answer(expired), Action::Answer(Answer::End(Ending::Eof))],
+                vec![
+                    Action::ResponseFault(expired),
+                    Action::ResponseFault(ResponseFault::End(Ending::Eof)),
+                ],
             );
         }
         steps
@@ -139,7 +142,7 @@ impl Draft {
     fn writes(&self) -> impl Iterator<Item = &Write> {
         self.actions().filter_map(|action| match action {
             Action::Write(write) => Some(write),
-            Action::Answer(_) | Action::Lie(_) => None,
+            Action::ResponseFault(_) | Action::Lie(_) => None,
         })
     }
 

@@ -18,7 +18,7 @@
 //!
 //! use apimachinery::options::RequestedVersion;
 //! use watchcache::{
-//!     Answer, Frame, ListOptions, Object, Poll, Read, Replica, Settings, Storage, Watch, WatchOptions,
+//!     Lookup, Frame, ListOptions, Object, Poll, Read, Replica, Settings, Storage, Watch, WatchOptions,
 //! };
 //!
 //! /// One version of a word in a dictionary.
@@ -52,12 +52,12 @@
 //! // LIST in pages of one. The second page shows the revision of the first, despite writes in between.
 //! let read = Read { resource: words, replica: Replica::FIRST, arrived: now };
 //! let one = ListOptions { limit: Some(1), ..ListOptions::default() };
-//! let Answer::Found(first) = storage.list(now, read, &one, &any) else { panic!() };
+//! let Lookup::Found(first) = storage.list(now, read, &one, &any) else { panic!() };
 //! assert_eq!((first.revision, first.items[0].key()), (3, "en/list"));
 //! assert_eq!(first.remaining, Some(1));
 //! let last = storage.put(now, words, |_| word("en/relist", "what follows a 410"));
 //! let next = ListOptions { continue_token: first.continue_token, ..one };
-//! let Answer::Found(second) = storage.list(now, read, &next, &any) else { panic!() };
+//! let Lookup::Found(second) = storage.list(now, read, &next, &any) else { panic!() };
 //! assert_eq!((second.revision, second.items[0].key()), (3, "en/watch"));
 //! assert_eq!(second.continue_token, None);
 //!
@@ -95,7 +95,7 @@ mod tests;
 
 pub use decision::{Decision, ListOptions, Source, Wanted};
 pub use event::{Change, Event};
-pub use list::{Answer, FRESH_WAIT, Page, Read};
+pub use list::{FRESH_WAIT, Lookup, Page, Read};
 pub use object::{Object, View};
 pub use operations::{RestoreError, WatchCacheOp};
 pub use storage::{Replica, ResourceId, Settings, Storage};

@@ -15,9 +15,9 @@ use crate::store::{self, Mark, Objects, Store};
 /// How long the watch cache waits for a revision before it gives up (apiserver `watch_cache.go`, `blockTimeout`).
 pub const FRESH_WAIT: Duration = Duration::from_secs(3);
 
-/// Answer to a LIST or GET.
+/// Lookup to a LIST or GET.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer<T> {
+pub enum Lookup<T> {
     /// The answer.
     Found(T),
     /// A refusal.
@@ -74,7 +74,7 @@ impl<O: Object, K> Storage<O, K> {
         read: Read,
         options: &ListOptions,
         view: &impl View<O>,
-    ) -> Answer<Page<O>> {
+    ) -> Lookup<Page<O>> {
         let resource = self.resource(read.resource);
         let unready = self.unready(now, read.resource, read.replica);
         // What etcd can page is passed on to it (KEP-4568).
@@ -82,17 +82,17 @@ impl<O: Object, K> Storage<O, K> {
             .clone()
             .filter(|_| options.selective || options.limit.is_none())
         {
-            return Answer::Refused(status);
+            return Lookup::Refused(status);
         }
         let watch_cached = resource.watch_cached && unready.is_none();
         let decision = Decision::of_list(watch_cached, options);
         let token = options.continue_token.as_ref();
         let state = match self.state(now, read, decision) {
             Ok(state) => state,
-            Err(NoState::Wait(until)) => return Answer::Wait { until },
+            Err(NoState::Wait(until)) => return Lookup::Wait { until },
             Err(NoState::Refused(status)) => {
                 tracing::debug!(resource = &*resource.name, code = status.code, "list refused");
-                return Answer::Refused(match token {
+                return Lookup::Refused(match token {
                     Some(token) if status.code == 410 => {
                         Status::expired_continue(Some(&token.inconsistent().encode()))
                     }
@@ -107,7 +107,7 @@ impl<O: Object, K> Storage<O, K> {
             remaining = page.remaining,
             "page"
         );
-        Answer::Found(page)
+        Lookup::Found(page)
     }
 
     /// Answers a GET at `now` with the object of this key, in the version of the request, or `None`.
@@ -118,16 +118,16 @@ impl<O: Object, K> Storage<O, K> {
         key: &str,
         resource_version: RequestedVersion,
         view: &impl View<O>,
-    ) -> Answer<Option<Arc<O>>> {
+    ) -> Lookup<Option<Arc<O>>> {
         let unready = self.unready(now, read.resource, read.replica).is_some();
         let watch_cached = self.resource(read.resource).watch_cached && !unready;
         match self.state(now, read, Decision::of_get(watch_cached, resource_version)) {
             Ok(state) => {
                 let object = state.objects.get(key);
-                Answer::Found(object.map(|object| view.convert(object).into_owned()))
+                Lookup::Found(object.map(|object| view.convert(object).into_owned()))
             }
-            Err(NoState::Wait(until)) => Answer::Wait { until },
-            Err(NoState::Refused(status)) => Answer::Refused(status),
+            Err(NoState::Wait(until)) => Lookup::Wait { until },
+            Err(NoState::Refused(status)) => Lookup::Refused(status),
         }
     }
 

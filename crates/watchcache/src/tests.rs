@@ -11,7 +11,7 @@ use apimachinery::options::{RequestedVersion, VersionMatch};
 use apimachinery::status::Status;
 
 use crate::{
-    Answer, Frame, ListOptions, Object, Page, Poll, Read, Replica, ResourceId, Settings, Storage, View,
+    Frame, ListOptions, Lookup, Object, Page, Poll, Read, Replica, ResourceId, Settings, Storage, View,
     Watch, WatchCacheOp, WatchOptions,
 };
 
@@ -136,13 +136,13 @@ impl World {
         }
     }
 
-    fn answer(&self, options: &ListOptions, view: &impl View<Note>) -> Answer<Page<Note>> {
+    fn answer(&self, options: &ListOptions, view: &impl View<Note>) -> Lookup<Page<Note>> {
         self.storage
             .list(self.now, self.read(Replica::FIRST), options, view)
     }
 
     fn page(&self, options: &ListOptions, view: &impl View<Note>) -> Page<Note> {
-        let Answer::Found(page) = self.answer(options, view) else {
+        let Lookup::Found(page) = self.answer(options, view) else {
             panic!("no page");
         };
         page
@@ -157,9 +157,9 @@ impl World {
     fn list_after(&self, since: Duration, options: &ListOptions) -> String {
         let read = self.read(Replica::FIRST);
         match self.storage.list(self.now + since, read, options, &ALL) {
-            Answer::Found(page) => story(&page),
-            Answer::Refused(status) => refusal(&status),
-            Answer::Wait { until } => format!("wait {:?}", until - self.now),
+            Lookup::Found(page) => story(&page),
+            Lookup::Refused(status) => refusal(&status),
+            Lookup::Wait { until } => format!("wait {:?}", until - self.now),
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Sources {
     /// Libraries by name.
     pub libraries: BTreeMap<String, Library>,
     /// Places by the names that known failures have.
-    pub places: BTreeMap<String, Place>,
+    pub places: BTreeMap<String, FailureCause>,
 }
 
 /// A library whose lines are named.
@@ -51,7 +51,7 @@ pub struct Library {
 
 /// What causes a failure.
 #[derive(Debug)]
-pub struct Place {
+pub struct FailureCause {
     /// Lines of the source.
     pub lines: Vec<Lines>,
     /// Why none can be named.
@@ -195,7 +195,7 @@ impl Sources {
                 faults.at(line, column, &what);
             }
             let lines = value.lines.into_iter();
-            let place = Place {
+            let place = FailureCause {
                 lines: lines
                     .filter_map(|lines| faults.lines(lines, &first, &names))
                     .collect(),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Answer, Api, Field, Kind, Model, NOTICE, Operation, sentence};
+use super::{Api, Field, Kind, Model, NOTICE, Operation, Returned, sentence};
 
 pub(super) fn write(api: &Api) -> String {
     let mut out = format!(
@@ -92,18 +92,18 @@ fn method(operation: &Operation) -> String {
     };
     let sent = format!("ctx, c, \"{}\", {path}, {body}", operation.method);
     let (returned, body) = match &operation.answer {
-        Answer::Model(name) => (name.clone(), format!("\treturn send[{name}]({sent})\n")),
-        Answer::List { key, of } => (
+        Returned::Model(name) => (name.clone(), format!("\treturn send[{name}]({sent})\n")),
+        Returned::List { key, of } => (
             format!("[]{of}"),
             format!("\tanswer, err := send[map[string][]{of}]({sent})\n\treturn answer[\"{key}\"], err\n"),
         ),
-        Answer::One { key, of } => (
+        Returned::One { key, of } => (
             of.clone(),
             format!(
                 "\tanswer, err := send[map[string][1]{of}]({sent})\n\treturn answer[\"{key}\"][0], err\n"
             ),
         ),
-        Answer::Lines => (
+        Returned::Lines => (
             "[]json.RawMessage".to_owned(),
             format!("\treturn c.lines(ctx, {path})\n"),
         ),

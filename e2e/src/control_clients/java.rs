@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Answer, Api, Field, Kind, Model, NOTICE, Operation, sentence};
+use super::{Api, Field, Kind, Model, NOTICE, Operation, Returned, sentence};
 
 pub(super) fn write(api: &Api) -> String {
     let mut out = format!(
@@ -103,16 +103,16 @@ fn method(operation: &Operation) -> String {
     };
     let sent = format!("send(\"{}\", {path}, {body})", operation.method);
     let (returned, body) = match &operation.answer {
-        Answer::Model(name) => (name.clone(), format!("read({sent}, {name}.class)")),
-        Answer::List { key, of } => (
+        Returned::Model(name) => (name.clone(), format!("read({sent}, {name}.class)")),
+        Returned::List { key, of } => (
             format!("List<{of}>"),
             format!("readList({sent}.path(\"{key}\"), {of}.class)"),
         ),
-        Answer::One { key, of } => (
+        Returned::One { key, of } => (
             of.clone(),
             format!("read({sent}.path(\"{key}\").path(0), {of}.class)"),
         ),
-        Answer::Lines => ("List<JsonNode>".to_owned(), format!("lines({path})")),
+        Returned::Lines => ("List<JsonNode>".to_owned(), format!("lines({path})")),
     };
     format!(
         "\n    /** {} */\n    public {returned} {}({}) {{\n        return {body};\n    }}\n",

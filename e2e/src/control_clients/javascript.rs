@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Answer, Api, Kind, Model, NOTICE, Operation, sentence};
+use super::{Api, Kind, Model, NOTICE, Operation, Returned, sentence};
 
 pub(super) fn write(api: &Api) -> String {
     let mut out = format!(
@@ -36,9 +36,9 @@ pub(super) fn types(api: &Api) -> String {
                 .map(|body| format!("{}: {body} | string", body.to_lowercase())),
         );
         let returned = match &operation.answer {
-            Answer::Model(name) | Answer::One { of: name, .. } => name.clone(),
-            Answer::List { of, .. } => format!("{of}[]"),
-            Answer::Lines => "Json[]".to_owned(),
+            Returned::Model(name) | Returned::One { of: name, .. } => name.clone(),
+            Returned::List { of, .. } => format!("{of}[]"),
+            Returned::Lines => "Json[]".to_owned(),
         };
         let _ = write!(
             out,
@@ -109,10 +109,10 @@ fn method(operation: &Operation) -> String {
         None => {}
     }
     let body = match &operation.answer {
-        Answer::Model(_) => format!("await this._send({sent})"),
-        Answer::List { key, .. } => format!("(await this._send({sent})).{key}"),
-        Answer::One { key, .. } => format!("(await this._send({sent})).{key}[0]"),
-        Answer::Lines => format!("await this._lines({path})"),
+        Returned::Model(_) => format!("await this._send({sent})"),
+        Returned::List { key, .. } => format!("(await this._send({sent})).{key}"),
+        Returned::One { key, .. } => format!("(await this._send({sent})).{key}[0]"),
+        Returned::Lines => format!("await this._lines({path})"),
     };
     format!(
         "    /** {} */\n    async {}({}) {{\n        return {body};\n    }}\n",

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Answer, Api, Kind, Model, NOTICE, Operation, sentence, snake_case};
+use super::{Api, Kind, Model, NOTICE, Operation, Returned, sentence, snake_case};
 
 pub(super) fn write(api: &Api) -> String {
     let mut out = format!("\"\"\"Types and operations of the control API.\n\n{NOTICE}\n\"\"\"\n");
@@ -164,19 +164,19 @@ fn method(operation: &Operation, calls: Calls) -> String {
         None => {}
     }
     let (returned, body) = match &operation.answer {
-        Answer::Model(name) => (
+        Returned::Model(name) => (
             name.clone(),
             format!("answer: {name} = {awaited}self._send({sent})\n        return answer"),
         ),
-        Answer::List { key, of } => (
+        Returned::List { key, of } => (
             format!("list[{of}]"),
             format!("answer: list[{of}] = ({awaited}self._send({sent}))[\"{key}\"]\n        return answer"),
         ),
-        Answer::One { key, of } => (
+        Returned::One { key, of } => (
             of.clone(),
             format!("answer: {of} = ({awaited}self._send({sent}))[\"{key}\"][0]\n        return answer"),
         ),
-        Answer::Lines => (
+        Returned::Lines => (
             "list[Json]".to_owned(),
             format!("return {awaited}self._lines({path})"),
         ),

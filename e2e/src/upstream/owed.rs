@@ -32,6 +32,9 @@ pub struct Failure {
     pub breaks: Vec<String>,
     /// Why the client fails.
     pub reason: String,
+    /// Name in adapters/sources of what causes it.
+    #[serde(default)]
+    pub source: Option<String>,
     /// URL, `owner/repo#number`, or `none public`.
     pub issue: String,
 }

@@ -140,7 +140,7 @@ impl WriteAction {
 }
 
 /// Target of a path, for a write.
-pub(super) struct Place {
+pub(super) struct WriteTarget {
     pub(super) collection: Collection,
     /// Name of the object; `None`: the collection.
     pub(super) name: Option<String>,
@@ -152,8 +152,8 @@ pub(super) struct Place {
 /// # Errors
 ///
 /// 400, 405, 413, 415 and 422, in the order of the handlers of each method.
-pub(super) fn parse(request: &HttpRequest, place: Place) -> Result<WriteRequest, Status> {
-    let Place {
+pub(super) fn parse(request: &HttpRequest, place: WriteTarget) -> Result<WriteRequest, Status> {
+    let WriteTarget {
         collection,
         name,
         subresource,

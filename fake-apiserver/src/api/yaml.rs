@@ -21,7 +21,7 @@ const KEY_MAX: usize = 128;
 /// Encodes the document, with its newline.
 pub(super) fn encode(value: &Value) -> Vec<u8> {
     let mut emitter = Emitter::default();
-    emitter.value(value, Place::Root);
+    emitter.value(value, ValuePosition::Root);
     emitter.out.push('\n');
     emitter.out.into_bytes()
 }
@@ -46,13 +46,13 @@ pub(super) fn item(value: &Value) -> Vec<u8> {
     let mut emitter = Emitter::default();
     emitter.new_line(0);
     emitter.put("-");
-    emitter.value(value, Place::Item(0));
+    emitter.value(value, ValuePosition::Item(0));
     emitter.out.into_bytes()
 }
 
 /// Position of a value on its line.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum ValuePosition {
     Root,
     /// After the key of a mapping with this indentation.
     Key(usize),
@@ -67,7 +67,7 @@ struct Emitter {
 }
 
 impl Emitter {
-    fn value(&mut self, value: &Value, place: Place) {
+    fn value(&mut self, value: &Value, place: ValuePosition) {
         match value {
             Value::Object(fields) if !fields.is_empty() => self.mapping(fields, place),
             Value::Array(items) if !items.is_empty() => self.sequence(items, place),
@@ -79,19 +79,19 @@ impl Emitter {
             Value::String(text) => {
                 self.space_after(place);
                 let indent = match place {
-                    Place::Root => 0,
-                    Place::Key(indent) | Place::Item(indent) => indent + 2,
+                    ValuePosition::Root => 0,
+                    ValuePosition::Key(indent) | ValuePosition::Item(indent) => indent + 2,
                 };
                 self.scalar(text, indent, false);
             }
         }
     }
 
-    fn mapping(&mut self, fields: &Map<String, Value>, place: Place) {
+    fn mapping(&mut self, fields: &Map<String, Value>, place: ValuePosition) {
         let (indent, mut on_new_line) = match place {
-            Place::Root => (0, false),
-            Place::Key(indent) => (indent + 2, true),
-            Place::Item(indent) => {
+            ValuePosition::Root => (0, false),
+            ValuePosition::Key(indent) => (indent + 2, true),
+            ValuePosition::Item(indent) => {
                 self.put(" ");
                 (indent + 2, false)
             }
@@ -112,16 +112,16 @@ impl Emitter {
                 self.scalar(key, indent + 2, true);
                 self.put(":");
             }
-            self.value(&fields[key], Place::Key(indent));
+            self.value(&fields[key], ValuePosition::Key(indent));
         }
     }
 
-    fn sequence(&mut self, items: &[Value], place: Place) {
+    fn sequence(&mut self, items: &[Value], place: ValuePosition) {
         let (indent, mut on_new_line) = match place {
-            Place::Root => (0, false),
+            ValuePosition::Root => (0, false),
             // A sequence below a key is not indented.
-            Place::Key(indent) => (indent, true),
-            Place::Item(indent) => {
+            ValuePosition::Key(indent) => (indent, true),
+            ValuePosition::Item(indent) => {
                 self.put(" ");
                 (indent + 2, false)
             }
@@ -132,7 +132,7 @@ impl Emitter {
             }
             on_new_line = true;
             self.put("-");
-            self.value(item, Place::Item(indent));
+            self.value(item, ValuePosition::Item(indent));
         }
     }
 
@@ -247,15 +247,15 @@ impl Emitter {
         }
     }
 
-    fn after(&mut self, place: Place, text: &str) {
+    fn after(&mut self, place: ValuePosition, text: &str) {
         self.space_after(place);
         self.put(text);
     }
 
-    fn space_after(&mut self, place: Place) {
+    fn space_after(&mut self, place: ValuePosition) {
         match place {
-            Place::Root => {}
-            Place::Key(_) | Place::Item(_) => self.put(" "),
+            ValuePosition::Root => {}
+            ValuePosition::Key(_) | ValuePosition::Item(_) => self.put(" "),
         }
     }
 

@@ -24,7 +24,7 @@ const BYTES_MAX: usize = 64 * 1024 * 1024;
 const CALL_BYTES_MAX: usize = 1024 * 1024;
 
 /// Key, revision, and the version it is converted to.
-type Place = (String, u64, KindId);
+type ConversionKey = (String, u64, KindId);
 
 /// API version and digest of the definition of a custom resource.
 type KindId = (String, [u8; 32]);
@@ -35,11 +35,11 @@ pub(super) struct Conversions(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    known: BTreeMap<Place, Result<Arc<Stored>, String>>,
+    known: BTreeMap<ConversionKey, Result<Arc<Stored>, String>>,
     /// The known ones, the oldest first, with their bytes.
-    order: VecDeque<(Place, usize)>,
+    order: VecDeque<(ConversionKey, usize)>,
     bytes: usize,
-    wanted: BTreeMap<Place, Wanted>,
+    wanted: BTreeMap<ConversionKey, Wanted>,
     failed: Option<String>,
     /// Number of calls, which makes their identifiers unique.
     calls: u64,
@@ -67,7 +67,7 @@ pub(crate) enum Need {
 #[derive(Debug)]
 pub(crate) struct Batch {
     uid: String,
-    wanted: Vec<(Place, Wanted)>,
+    wanted: Vec<(ConversionKey, Wanted)>,
 }
 
 impl Conversions {
@@ -111,7 +111,7 @@ impl Conversions {
 }
 
 impl Inner {
-    fn add(&mut self, place: Place, object: Result<Arc<Stored>, String>) {
+    fn add(&mut self, place: ConversionKey, object: Result<Arc<Stored>, String>) {
         let bytes = object.as_ref().map_or(0, |object| object.weight());
         if self.known.insert(place.clone(), object).is_none() {
             self.order.push_back((place, bytes));
@@ -137,7 +137,7 @@ fn id_of(kind: &ApiResource) -> KindId {
 }
 
 /// Parts that are not too large for a call.
-fn parts(wanted: Vec<(Place, Wanted)>) -> Vec<Vec<(Place, Wanted)>> {
+fn parts(wanted: Vec<(ConversionKey, Wanted)>) -> Vec<Vec<(ConversionKey, Wanted)>> {
     let mut parts = Vec::new();
     let (mut part, mut bytes) = (Vec::new(), 0);
     for (place, object) in wanted {
@@ -182,7 +182,7 @@ impl Model {
             return Need::Nothing;
         }
         inner.trim();
-        let mut batches: BTreeMap<(KindId, KindId), Vec<(Place, Wanted)>> = BTreeMap::new();
+        let mut batches: BTreeMap<(KindId, KindId), Vec<(ConversionKey, Wanted)>> = BTreeMap::new();
         for (place, wanted) in std::mem::take(&mut inner.wanted) {
             let kinds = (id_of(&wanted.object.kind), id_of(&wanted.to));
             batches.entry(kinds).or_default().push((place, wanted));

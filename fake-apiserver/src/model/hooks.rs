@@ -11,7 +11,7 @@ use std::time::Duration;
 use apimachinery::status::{Details, Status};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use builtin_kinds::webhook::{ClientConfig, Outcome, Place};
+use builtin_kinds::webhook::{ClientConfig, Endpoint, Outcome};
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -164,8 +164,8 @@ impl Model {
     /// The words of apiserver for a Service that leads nowhere.
     pub(super) fn address_of(&self, client: &ClientConfig) -> Result<(String, u16), String> {
         let (namespace, name, port) = match &client.place {
-            Place::Url(_) => return client.address().ok_or_else(String::new),
-            Place::Service {
+            Endpoint::Url(_) => return client.address().ok_or_else(String::new),
+            Endpoint::Service {
                 namespace,
                 name,
                 port,

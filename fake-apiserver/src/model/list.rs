@@ -13,7 +13,7 @@ use apimachinery::status::Status;
 use builtin_kinds::scale;
 use bytes::Bytes;
 use trace::record::Replica;
-use watchcache::{Answer, ListOptions, Read, View as _};
+use watchcache::{ListOptions, Lookup, Read, View as _};
 
 use super::page::Page;
 use super::view::View;
@@ -100,7 +100,7 @@ impl Model {
         };
         let read = self.read(kind, replica, arrived);
         match self.storage.list(now, read, &options, &view) {
-            Answer::Found(found) => ListOutcome::Page(page(
+            Lookup::Found(found) => ListOutcome::Page(page(
                 found.revision,
                 found.continue_token.map(|token| token.encode()),
                 found
@@ -108,8 +108,8 @@ impl Model {
                     .map(|count| i64::try_from(count).unwrap_or(i64::MAX)),
                 found.items,
             )),
-            Answer::Refused(status) => ListOutcome::Refused(status),
-            Answer::Wait { until } => ListOutcome::Wait { until },
+            Lookup::Refused(status) => ListOutcome::Refused(status),
+            Lookup::Wait { until } => ListOutcome::Wait { until },
         }
     }
 
@@ -138,13 +138,13 @@ impl Model {
             self.storage.get(now, read, &key, request.resource_version, &view)
         } else {
             let mut statuses = components::statuses(kind).into_iter();
-            Answer::Found(statuses.find(|status| status.key == key))
+            Lookup::Found(statuses.find(|status| status.key == key))
         };
         let object = match answer {
-            Answer::Found(Some(object)) => object,
-            Answer::Found(None) => return GetOutcome::Refused(Status::not_found(kind, &request.name)),
-            Answer::Refused(status) => return GetOutcome::Refused(status),
-            Answer::Wait { until } => return GetOutcome::Wait { until },
+            Lookup::Found(Some(object)) => object,
+            Lookup::Found(None) => return GetOutcome::Refused(Status::not_found(kind, &request.name)),
+            Lookup::Refused(status) => return GetOutcome::Refused(status),
+            Lookup::Wait { until } => return GetOutcome::Wait { until },
         };
         let object = match request.scale.then(|| scale::of(&object)) {
             None => object,

@@ -13,7 +13,7 @@ use trace::record::StreamId;
 
 use super::streamed::{END_OF_CHUNK, begin_chunk};
 use super::wire::{Outlet, Transport};
-use super::{Answer, Edge, Piece, Waiting};
+use super::{Edge, PendingResponse, Piece, Waiting};
 
 /// Connections written to before yielding: fewer than tokio's budget of a task.
 const AT_A_TIME: usize = 64;
@@ -82,7 +82,7 @@ impl Edge {
     }
 }
 
-impl Answer {
+impl PendingResponse {
     /// Writes the data of one connection, piece by piece. Returns the waker of its task if data is left.
     fn deliver(&mut self, chunk: &mut Chunk) -> Option<Waker> {
         while let Some(Waiting {

@@ -15,7 +15,7 @@ use crate::api::Header;
 use crate::server::Output;
 
 /// Outputs for one response that its connection has not taken yet.
-pub(super) struct Answer {
+pub(super) struct PendingResponse {
     /// Connection.
     pub(super) flow: Arc<Flow>,
     pub(super) head: Option<Head>,
@@ -40,7 +40,7 @@ pub(super) struct Waiting {
     pub(super) outlet: Option<Outlet>,
 }
 
-impl Answer {
+impl PendingResponse {
     pub(super) fn new(flow: Arc<Flow>) -> Self {
         Self {
             flow,
@@ -79,7 +79,7 @@ pub(crate) enum Piece {
 /// Queues an output for its response, and wakes its task. Returns the response instead if it only needs a write to an idle
 /// connection.
 pub(super) fn lay_out(
-    answers: &mut BTreeMap<StreamId, Box<Answer>>,
+    answers: &mut BTreeMap<StreamId, Box<PendingResponse>>,
     held: &mut usize,
     output: Output,
     woken: &mut Vec<Waker>,

@@ -15,7 +15,7 @@ use trace::record::{ConnId, StreamId};
 use super::core::Core;
 use super::delivery::Deliveries;
 use super::panic_text;
-use super::pending::{Answer, lay_out};
+use super::pending::{PendingResponse, lay_out};
 use super::pieces::Pieces;
 use super::upstream::{Errand, Forwarding};
 use super::wire::Flow;
@@ -36,7 +36,7 @@ pub(super) struct State {
     /// Open connections.
     pub(super) flows: BTreeMap<ConnId, Arc<Flow>>,
     /// Boxed, because a map moves its values on every insertion and removal.
-    pub(super) answers: BTreeMap<StreamId, Box<Answer>>,
+    pub(super) answers: BTreeMap<StreamId, Box<PendingResponse>>,
     /// Bytes held for responses only.
     pub(super) held: usize,
     /// Idle connections to write to without waking their tasks.
@@ -130,7 +130,11 @@ impl State {
 }
 
 /// Carries out an order for the upstream; returns the request to forward, if it is one.
-fn ordered(answers: &mut BTreeMap<StreamId, Box<Answer>>, stream: StreamId, order: Order) -> Option<Errand> {
+fn ordered(
+    answers: &mut BTreeMap<StreamId, Box<PendingResponse>>,
+    stream: StreamId,
+    order: Order,
+) -> Option<Errand> {
     // The client may have disconnected meanwhile.
     let answer = answers.get_mut(&stream)?;
     match order {

@@ -8,7 +8,7 @@ use trace::fault::Ending;
 use trace::record::StreamId;
 
 use super::wire::{Flow, Outlet};
-use super::{Answer, Edge, Head, Piece, Waiting};
+use super::{Edge, Head, PendingResponse, Piece, Waiting};
 use crate::server::Input;
 
 /// Handle on the response of one request.
@@ -138,7 +138,7 @@ impl Ticket {
         &mut self,
         cx: &mut Context<'_>,
         outlet: Option<Outlet>,
-        take: impl FnOnce(&mut Answer) -> Option<T>,
+        take: impl FnOnce(&mut PendingResponse) -> Option<T>,
     ) -> Poll<T> {
         let state = &mut *self.edge.lock();
         let answer = state

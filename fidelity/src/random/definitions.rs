@@ -32,7 +32,7 @@ pub(super) fn program(seed: u64, version: Version) -> Program {
 
 /// Position of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SchemaPosition {
     Root,
     Inside,
     /// In `allOf`, `anyOf`, `oneOf` or `not`.
@@ -49,12 +49,12 @@ impl Maker {
     }
 
     fn definition(&mut self) -> Value {
-        let schema = self.schema(Place::Root, 3);
+        let schema = self.schema(SchemaPosition::Root, 3);
         let mut versions = vec![self.version("v1", true, schema.clone())];
         if self.chance(20) {
             let second = match self.chance(50) {
                 true => schema,
-                false => self.schema(Place::Root, 2),
+                false => self.schema(SchemaPosition::Root, 2),
             };
             versions.push(self.version("v2", false, second));
         }
@@ -111,25 +111,25 @@ impl Maker {
         version
     }
 
-    fn schema(&mut self, place: Place, depth: u8) -> Value {
+    fn schema(&mut self, place: SchemaPosition, depth: u8) -> Value {
         let kinds = match place {
-            Place::Root => &[
+            SchemaPosition::Root => &[
                 "object", "object", "object", "object", "object", "object", "object", "", "array",
             ][..],
-            Place::Inside if depth == 0 => &[
+            SchemaPosition::Inside if depth == 0 => &[
                 "string", "integer", "boolean", "number", "string", "", "null", "other",
             ],
-            Place::Inside => &[
+            SchemaPosition::Inside => &[
                 "object", "object", "object", "array", "array", "string", "integer", "boolean", "",
             ],
-            Place::Nested => &["", "", "", "", "", "string", "integer"],
+            SchemaPosition::Nested => &["", "", "", "", "", "string", "integer"],
         };
         let kind = self.one(kinds);
         let mut schema = json!({});
         if !kind.is_empty() {
             schema["type"] = kind.into();
         }
-        let has = |kind: &str, of: &str| kind == of || kind.is_empty() && place == Place::Nested;
+        let has = |kind: &str, of: &str| kind == of || kind.is_empty() && place == SchemaPosition::Nested;
         if has(kind, "object") && depth > 0 && self.chance(85) {
             schema["properties"] = self.properties(place, depth - 1);
         }
@@ -151,21 +151,23 @@ impl Maker {
         schema
     }
 
-    fn below(&mut self, place: Place, depth: u8) -> Value {
-        let place = if place == Place::Root {
-            Place::Inside
+    fn below(&mut self, place: SchemaPosition, depth: u8) -> Value {
+        let place = if place == SchemaPosition::Root {
+            SchemaPosition::Inside
         } else {
             place
         };
         self.schema(place, depth.saturating_sub(1))
     }
 
-    fn properties(&mut self, place: Place, depth: u8) -> Value {
+    fn properties(&mut self, place: SchemaPosition, depth: u8) -> Value {
         let mut properties = Map::new();
         for _ in 0..self.random.usize(1..4) {
             let names = match place {
-                Place::Root => &["a", "b", "spec", "status", "metadata", "kind", "apiVersion"][..],
-                Place::Inside | Place::Nested => &["a", "b", "c", "a", "b", "metadata", "kind"],
+                SchemaPosition::Root => &["a", "b", "spec", "status", "metadata", "kind", "apiVersion"][..],
+                SchemaPosition::Inside | SchemaPosition::Nested => {
+                    &["a", "b", "c", "a", "b", "metadata", "kind"]
+                }
             };
             let name = self.one(names);
             let of_server = match name {
@@ -181,8 +183,8 @@ impl Maker {
                     }
                     schema
                 }
-                None if place == Place::Nested => self.schema(Place::Nested, depth),
-                None => self.schema(Place::Inside, depth),
+                None if place == SchemaPosition::Nested => self.schema(SchemaPosition::Nested, depth),
+                None => self.schema(SchemaPosition::Inside, depth),
             };
             properties.insert(name.to_owned(), schema);
         }
@@ -256,14 +258,14 @@ impl Maker {
         }
     }
 
-    fn flags(&mut self, schema: &mut Value, place: Place) {
+    fn flags(&mut self, schema: &mut Value, place: SchemaPosition) {
         for (flag, percent) in [
             ("nullable", 6),
             ("x-kubernetes-preserve-unknown-fields", 6),
             ("x-kubernetes-embedded-resource", 4),
             ("x-kubernetes-int-or-string", 3),
         ] {
-            let percent = if place == Place::Nested {
+            let percent = if place == SchemaPosition::Nested {
                 percent / 2
             } else {
                 percent
@@ -272,7 +274,7 @@ impl Maker {
                 schema[flag] = (!self.chance(8)).into();
             }
         }
-        let untyped = schema["type"].is_null() && place == Place::Inside;
+        let untyped = schema["type"].is_null() && place == SchemaPosition::Inside;
         if untyped && self.chance(70) {
             let flag = self.one(&[
                 "x-kubernetes-preserve-unknown-fields",
@@ -282,8 +284,8 @@ impl Maker {
         }
     }
 
-    fn combinations(&mut self, schema: &mut Value, place: Place, depth: u8) {
-        if depth == 0 || !self.chance(if place == Place::Root { 8 } else { 12 }) {
+    fn combinations(&mut self, schema: &mut Value, place: SchemaPosition, depth: u8) {
+        if depth == 0 || !self.chance(if place == SchemaPosition::Root { 8 } else { 12 }) {
             return;
         }
         if self.chance(20) {
@@ -295,7 +297,7 @@ impl Maker {
             return;
         }
         let nested: Vec<Value> = (0..self.random.usize(1..3))
-            .map(|_| self.schema(Place::Nested, depth - 1))
+            .map(|_| self.schema(SchemaPosition::Nested, depth - 1))
             .collect();
         match self.one(&["allOf", "anyOf", "oneOf", "not"]) {
             "not" => schema["not"] = nested.into_iter().next().unwrap_or_default(),
@@ -303,11 +305,11 @@ impl Maker {
         }
     }
 
-    fn default(&mut self, schema: &mut Value, place: Place) {
+    fn default(&mut self, schema: &mut Value, place: SchemaPosition) {
         let percent = match place {
-            Place::Root => 3,
-            Place::Inside => 10,
-            Place::Nested => 2,
+            SchemaPosition::Root => 3,
+            SchemaPosition::Inside => 10,
+            SchemaPosition::Nested => 2,
         };
         if !self.chance(percent) {
             return;

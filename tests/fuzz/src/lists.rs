@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use watcher::decode::{Codec, Kinds, ListDecoder, Prune};
-use watcher::machine::Answer;
+use watcher::machine::ResponsePart;
 
 use crate::chunks;
 
@@ -66,10 +66,10 @@ impl Decoded {
         decoded
     }
 
-    fn take(&mut self, answer: Answer<'_, Value>) {
+    fn take(&mut self, answer: ResponsePart<'_, Value>) {
         match answer {
-            Answer::Item { payload } => self.items.push(payload),
-            Answer::PageEnd(_) => self.ends += 1,
+            ResponsePart::Item { payload } => self.items.push(payload),
+            ResponsePart::PageEnd(_) => self.ends += 1,
             _ => self.complaints.push(format!("{answer:?}")),
         }
     }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use watcher::decode::{Codec, Kinds, Prune, WatchDecoder};
-use watcher::machine::Answer;
+use watcher::machine::ResponsePart;
 
 use crate::chunks;
 
@@ -83,10 +83,10 @@ impl Decoded {
         decoded
     }
 
-    fn take(&mut self, answer: Answer<'_, Value>) {
+    fn take(&mut self, answer: ResponsePart<'_, Value>) {
         match answer {
-            Answer::Changed { payload, .. } => self.objects.push(payload),
-            Answer::Bookmark { .. } | Answer::ErrorEvent(_) => self.others.push(format!("{answer:?}")),
+            ResponsePart::Changed { payload, .. } => self.objects.push(payload),
+            ResponsePart::Bookmark { .. } | ResponsePart::ErrorEvent(_) => self.others.push(format!("{answer:?}")),
             _ => self.complaints.push(format!("{answer:?}")),
         }
     }

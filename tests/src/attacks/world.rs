@@ -17,7 +17,7 @@ const LIMITED: &str = "limited";
 
 /// A response, as far as it was received.
 #[derive(Debug, Default, Clone)]
-pub struct Answer {
+pub struct Received {
     /// HTTP status; 0: no head was received.
     pub status: u16,
     /// Headers.
@@ -26,7 +26,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Received {
     /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
@@ -65,16 +65,16 @@ impl World {
     }
 
     /// Sends a request as a user with all permissions.
-    pub fn send(&mut self, request: HttpRequest) -> Answer {
+    pub fn send(&mut self, request: HttpRequest) -> Received {
         self.send_with(TOKEN, request)
     }
 
     /// Sends a request as a user without permissions.
-    pub fn send_limited(&mut self, request: HttpRequest) -> Answer {
+    pub fn send_limited(&mut self, request: HttpRequest) -> Received {
         self.send_with(LIMITED, request)
     }
 
-    fn send_with(&mut self, token: &str, mut request: HttpRequest) -> Answer {
+    fn send_with(&mut self, token: &str, mut request: HttpRequest) -> Received {
         let bearer = HeaderValue::from_str(&format!("Bearer {token}")).expect("tokens are plain");
         request.headers.insert("authorization", bearer);
         self.streams += 1;
@@ -86,7 +86,7 @@ impl World {
             request,
         };
         self.server.handle(Duration::ZERO, input);
-        let mut answers: BTreeMap<StreamId, Answer> = BTreeMap::new();
+        let mut answers: BTreeMap<StreamId, Received> = BTreeMap::new();
         let mut fenced = Vec::new();
         loop {
             while let Some(output) = self.server.poll_output() {

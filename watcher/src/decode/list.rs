@@ -8,7 +8,7 @@ use super::envelope::{Head, Text, text};
 use super::scan::ValueEnd;
 use super::{Codec, Kinds, short};
 use crate::error::{DecodeError, Malformed};
-use crate::machine::{Answer, PageMeta};
+use crate::machine::{PageMeta, ResponsePart};
 use crate::object::ObjectId;
 use crate::status::Status;
 
@@ -83,10 +83,10 @@ impl ListDecoder {
         &mut self,
         codec: &Codec<K>,
         kinds: &mut Kinds,
-        mut emit: impl FnMut(Answer<'_, K>),
+        mut emit: impl FnMut(ResponsePart<'_, K>),
     ) -> bool {
         let mut emitted = false;
-        let mut emit = |answer: Answer<'_, K>| {
+        let mut emit = |answer: ResponsePart<'_, K>| {
             emitted = true;
             emit(answer);
         };
@@ -103,36 +103,41 @@ impl ListDecoder {
         emitted
     }
 
-    /// Ends the body: produces [`Answer::PageEnd`], or the error if the body is not a list.
-    pub fn finish<K>(self, kinds: &mut Kinds, mut emit: impl FnMut(Answer<'_, K>)) {
+    /// Ends the body: produces [`ResponsePart::PageEnd`], or the error if the body is not a list.
+    pub fn finish<K>(self, kinds: &mut Kinds, mut emit: impl FnMut(ResponsePart<'_, K>)) {
         match &self.position {
             Position::Broken => return,
             Position::End => {}
             Position::Start | Position::Key | Position::Colon(_) | Position::Value(_) | Position::Item => {
-                return emit(Answer::Malformed(Malformed::NotJson));
+                return emit(ResponsePart::Malformed(Malformed::NotJson));
             }
         }
         let outer = format!("{{{}}}", self.outer);
         if let Some(status) = Status::from_object(&outer) {
-            return emit(Answer::ErrorEvent(status));
+            return emit(ResponsePart::ErrorEvent(status));
         }
         let Ok(list) = serde_json::from_str::<Outer<'_>>(&outer) else {
-            return emit(Answer::Malformed(Malformed::NotExpected { kind: None }));
+            return emit(ResponsePart::Malformed(Malformed::NotExpected { kind: None }));
         };
         if !self.is_kind_checked
             && let Err(why) = self.check_kind(&list, kinds)
         {
-            return emit(Answer::Malformed(why));
+            return emit(ResponsePart::Malformed(why));
         }
         let metadata = list.metadata.unwrap_or_default();
-        emit(Answer::PageEnd(PageMeta {
+        emit(ResponsePart::PageEnd(PageMeta {
             resource_version: text(metadata.resource_version),
             continue_token: text(metadata.continue_token),
         }));
     }
 
     /// Consumes the next token or value.
-    fn step<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
+    fn step<K>(
+        &mut self,
+        codec: &Codec<K>,
+        kinds: &mut Kinds,
+        emit: &mut impl FnMut(ResponsePart<'_, K>),
+    ) -> Step {
         let Some(first) = self.first() else {
             return Step::More;
         };
@@ -163,7 +168,7 @@ impl ListDecoder {
         }
     }
 
-    fn key<K>(&mut self, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
+    fn key<K>(&mut self, emit: &mut impl FnMut(ResponsePart<'_, K>)) -> Step {
         let Some(length) = self.whole_value() else {
             return Step::More;
         };
@@ -174,7 +179,7 @@ impl ListDecoder {
     }
 
     /// Consumes a value that is not an item; it is kept and parsed at the end.
-    fn value<K>(&mut self, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
+    fn value<K>(&mut self, emit: &mut impl FnMut(ResponsePart<'_, K>)) -> Step {
         let Some(length) = self.whole_value() else {
             return Step::More;
         };
@@ -198,7 +203,12 @@ impl ListDecoder {
         self.go(length, Position::Key)
     }
 
-    fn item<K>(&mut self, codec: &Codec<K>, kinds: &mut Kinds, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
+    fn item<K>(
+        &mut self,
+        codec: &Codec<K>,
+        kinds: &mut Kinds,
+        emit: &mut impl FnMut(ResponsePart<'_, K>),
+    ) -> Step {
         let Some(length) = self.whole_value() else {
             return Step::More;
         };
@@ -297,8 +307,8 @@ impl ListDecoder {
         Step::On
     }
 
-    fn give_up<K>(&mut self, why: Malformed, emit: &mut impl FnMut(Answer<'_, K>)) -> Step {
-        emit(Answer::Malformed(why));
+    fn give_up<K>(&mut self, why: Malformed, emit: &mut impl FnMut(ResponsePart<'_, K>)) -> Step {
+        emit(ResponsePart::Malformed(why));
         self.position = Position::Broken;
         self.begun.clear();
         self.chunk = Bytes::new();
@@ -314,10 +324,14 @@ enum Step {
 }
 
 /// `Err`: the bytes are not JSON, so the start of the next item is unknown.
-fn decode_item<K>(json: &str, codec: &Codec<K>, kinds: &mut Kinds) -> Result<Answer<'static, K>, Malformed> {
+fn decode_item<K>(
+    json: &str,
+    codec: &Codec<K>,
+    kinds: &mut Kinds,
+) -> Result<ResponsePart<'static, K>, Malformed> {
     let why = if kinds.knows(json) {
         match codec.decode(json) {
-            Ok(payload) => return Ok(Answer::Item { payload }),
+            Ok(payload) => return Ok(ResponsePart::Item { payload }),
             Err(why) => Some(why),
         }
     } else {
@@ -329,7 +343,7 @@ fn decode_item<K>(json: &str, codec: &Codec<K>, kinds: &mut Kinds) -> Result<Ans
             reason: "no metadata".to_owned(),
             column: 0,
         };
-        return Ok(Answer::Undecodable {
+        return Ok(ResponsePart::Undecodable {
             object: ObjectId::default(),
             error,
         });
@@ -343,14 +357,14 @@ fn decode_item<K>(json: &str, codec: &Codec<K>, kinds: &mut Kinds) -> Result<Ans
         None => codec.decode(json),
     };
     let error = match (kind_error, decoded) {
-        (None, Ok(payload)) => return Ok(Answer::Item { payload }),
+        (None, Ok(payload)) => return Ok(ResponsePart::Item { payload }),
         (Some(why), _) => DecodeError {
             reason: short(&why.to_string()),
             column: 0,
         },
         (None, Err(error)) => DecodeError::from(error),
     };
-    Ok(Answer::Undecodable {
+    Ok(ResponsePart::Undecodable {
         object: head.object().to_id(""),
         error,
     })

@@ -6,9 +6,9 @@ use rstest::rstest;
 
 use super::*;
 
-fn word(answer: Answer<'_, ConfigMap>) -> String {
+fn word(answer: ResponsePart<'_, ConfigMap>) -> String {
     match answer {
-        Answer::Changed { change, payload } => {
+        ResponsePart::Changed { change, payload } => {
             let object = payload.metadata;
             let data = payload
                 .data
@@ -26,7 +26,7 @@ fn word(answer: Answer<'_, ConfigMap>) -> String {
             .trim_end()
             .to_owned()
         }
-        Answer::Bookmark {
+        ResponsePart::Bookmark {
             resource_version,
             initial_events_end,
         } => {
@@ -35,21 +35,21 @@ fn word(answer: Answer<'_, ConfigMap>) -> String {
                 if initial_events_end { " end" } else { "" }
             )
         }
-        Answer::ErrorEvent(status) => format!("ERROR {status}"),
-        Answer::Undecodable { object, .. } => format!("undecodable {object}"),
-        Answer::Malformed(why) => format!("malformed: {why}"),
-        Answer::Item { payload } => format!(
+        ResponsePart::ErrorEvent(status) => format!("ERROR {status}"),
+        ResponsePart::Undecodable { object, .. } => format!("undecodable {object}"),
+        ResponsePart::Malformed(why) => format!("malformed: {why}"),
+        ResponsePart::Item { payload } => format!(
             "item {}@{}",
             payload.metadata.name.unwrap_or_default(),
             payload.metadata.resource_version.unwrap_or_default()
         ),
-        Answer::PageEnd(meta) => format!("end {} {}", meta.resource_version, meta.continue_token),
-        Answer::Progress
-        | Answer::Refusing
-        | Answer::Opened
-        | Answer::Rejected { .. }
-        | Answer::TransportError(_)
-        | Answer::Eof => {
+        ResponsePart::PageEnd(meta) => format!("end {} {}", meta.resource_version, meta.continue_token),
+        ResponsePart::Progress
+        | ResponsePart::Refusing
+        | ResponsePart::Opened
+        | ResponsePart::Rejected { .. }
+        | ResponsePart::TransportError(_)
+        | ResponsePart::Eof => {
             unreachable!("never produced by a decoder")
         }
     }

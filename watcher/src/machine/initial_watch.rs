@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::clock::Listened;
 use super::watching::{WatchTimes, Watching};
-use super::{Answer, Change, IDLE_MARGIN, Machine, Pause, RequestId, State};
+use super::{Change, IDLE_MARGIN, Machine, Pause, RequestId, ResponsePart, State};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
 use crate::request::{At, Request};
@@ -87,11 +87,11 @@ impl<O> Machine<O> {
         &mut self,
         now: Duration,
         mut initial: Box<InitialWatch<O>>,
-        answer: Answer<'_, O>,
+        answer: ResponsePart<'_, O>,
     ) {
         let during = During::StreamingList;
         match answer {
-            Answer::Opened => {
+            ResponsePart::Opened => {
                 let listened = self.clock.listened(now);
                 initial.opened = Some(now);
                 initial.marker_due = listened.after(self.config.initial_events_timeout);
@@ -99,35 +99,35 @@ impl<O> Machine<O> {
                 initial.marker_due_latest = listened.after(initial.times.longest + IDLE_MARGIN);
                 self.state = State::InitialWatch(initial);
             }
-            Answer::Progress | Answer::Refusing => self.state = State::InitialWatch(initial),
-            Answer::Changed { change, payload } => {
+            ResponsePart::Progress | ResponsePart::Refusing => self.state = State::InitialWatch(initial),
+            ResponsePart::Changed { change, payload } => {
                 let listened = self.clock.listened(now);
                 initial.marker_due = listened.after(self.config.initial_events_timeout);
                 self.initial_change(now, initial, change, payload);
             }
-            Answer::Bookmark {
+            ResponsePart::Bookmark {
                 resource_version,
                 initial_events_end: true,
             } => {
                 self.initial_events_end(now, initial, &resource_version);
             }
             // Only the marker gives the resourceVersion of the complete snapshot.
-            Answer::Bookmark {
+            ResponsePart::Bookmark {
                 initial_events_end: false,
                 ..
             } => self.state = State::InitialWatch(initial),
-            Answer::ErrorEvent(status) => {
+            ResponsePart::ErrorEvent(status) => {
                 self.cancel(initial.request);
                 self.initial_watch_refused(now, &initial.at, 200, status, None);
             }
-            Answer::Rejected {
+            ResponsePart::Rejected {
                 http,
                 status,
                 retry_after,
             } => {
                 self.initial_watch_refused(now, &initial.at, http, status, retry_after);
             }
-            Answer::Undecodable { object, error } => {
+            ResponsePart::Undecodable { object, error } => {
                 self.cancel(initial.request);
                 self.report(Error::Undecodable {
                     during,
@@ -137,12 +137,12 @@ impl<O> Machine<O> {
                 self.memory.snapshot_failed(&self.config);
                 self.relist(now, Pause::STEP);
             }
-            Answer::Malformed(why) => {
+            ResponsePart::Malformed(why) => {
                 self.cancel(initial.request);
                 self.report(Error::Malformed { during, why });
                 self.ended_unmarked(now);
             }
-            Answer::Item { .. } | Answer::PageEnd(_) => {
+            ResponsePart::Item { .. } | ResponsePart::PageEnd(_) => {
                 self.cancel(initial.request);
                 self.report(Error::Malformed {
                     during,
@@ -150,7 +150,7 @@ impl<O> Machine<O> {
                 });
                 self.ended_unmarked(now);
             }
-            Answer::TransportError(source) => {
+            ResponsePart::TransportError(source) => {
                 let error = Error::Transport { during, source };
                 if initial.opened.is_some() {
                     self.report_if_repeated(now, error);
@@ -162,10 +162,10 @@ impl<O> Machine<O> {
                     self.relist(now, Pause::STEP);
                 }
             }
-            Answer::Eof if initial.ran_full_time(self.clock.listened(now)) => {
+            ResponsePart::Eof if initial.ran_full_time(self.clock.listened(now)) => {
                 self.never_marked(now, &initial)
             }
-            Answer::Eof => {
+            ResponsePart::Eof => {
                 tracing::debug!("a streaming list ended before its marker");
                 self.ended_unmarked(now);
             }

@@ -24,13 +24,13 @@ pub enum Input<'a, O> {
         /// The request.
         request: RequestId,
         /// The part received.
-        answer: Answer<'a, O>,
+        answer: ResponsePart<'a, O>,
     },
 }
 
 /// Part of the response to a request.
 #[derive(Debug)]
-pub enum Answer<'a, O> {
+pub enum ResponsePart<'a, O> {
     /// Bytes of any kind: the peer is alive.
     Progress,
     /// One item of a LIST, in order.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::clock::Listened;
-use super::{Answer, Machine, PageMeta, Pause, RequestId, State, Then};
+use super::{Machine, PageMeta, Pause, RequestId, ResponsePart, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
 use crate::request::{At, ListFrom, Request};
@@ -83,16 +83,23 @@ impl<O> Machine<O> {
         self.state = State::Listing(listing);
     }
 
-    pub(super) fn list_answered(&mut self, now: Duration, mut listing: Box<Listing>, answer: Answer<'_, O>) {
+    pub(super) fn list_answered(
+        &mut self,
+        now: Duration,
+        mut listing: Box<Listing>,
+        answer: ResponsePart<'_, O>,
+    ) {
         match answer {
-            Answer::Progress | Answer::Refusing | Answer::Opened => self.state = State::Listing(listing),
-            Answer::Item { payload } => {
+            ResponsePart::Progress | ResponsePart::Refusing | ResponsePart::Opened => {
+                self.state = State::Listing(listing)
+            }
+            ResponsePart::Item { payload } => {
                 self.announce(&mut listing);
                 listing.items_in_page += 1;
                 self.emit(Event::InitApply(payload));
                 self.state = State::Listing(listing);
             }
-            Answer::Undecodable { object, error } => {
+            ResponsePart::Undecodable { object, error } => {
                 // The other items are emitted anyway, but an incomplete snapshot gets no `InitDone`.
                 listing.poisoned = true;
                 listing.items_in_page += 1;
@@ -103,22 +110,22 @@ impl<O> Machine<O> {
                 });
                 self.state = State::Listing(listing);
             }
-            Answer::PageEnd(meta) => self.page_read(now, listing, &meta),
-            Answer::Rejected {
+            ResponsePart::PageEnd(meta) => self.page_read(now, listing, &meta),
+            ResponsePart::Rejected {
                 http,
                 status,
                 retry_after,
             } => self.list_rejected(now, listing, http, status, retry_after),
             // HTTP 200 with a Status as body is a rejection too.
-            Answer::ErrorEvent(status) => self.list_rejected(now, listing, 200, status, None),
-            Answer::TransportError(source) => {
+            ResponsePart::ErrorEvent(status) => self.list_rejected(now, listing, 200, status, None),
+            ResponsePart::TransportError(source) => {
                 let error = Error::Transport {
                     during: listing.during(),
                     source,
                 };
                 self.list_failed(now, listing, error, Pause::STEP);
             }
-            Answer::Malformed(why) => {
+            ResponsePart::Malformed(why) => {
                 self.cancel(listing.request);
                 let error = Error::Malformed {
                     during: listing.during(),
@@ -126,7 +133,7 @@ impl<O> Machine<O> {
                 };
                 self.list_failed(now, listing, error, Pause::STEP);
             }
-            Answer::Changed { .. } | Answer::Bookmark { .. } | Answer::Eof => {
+            ResponsePart::Changed { .. } | ResponsePart::Bookmark { .. } | ResponsePart::Eof => {
                 self.cancel(listing.request);
                 let error = Error::Malformed {
                     during: listing.during(),

@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use super::clock::Listened;
-use super::{Answer, Machine, PageMeta, Pause, RequestId, State, Then};
+use super::{Machine, PageMeta, Pause, RequestId, ResponsePart, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
 use crate::request::{At, ListFrom, Request};
@@ -60,25 +60,25 @@ impl<O> Machine<O> {
         &mut self,
         now: Duration,
         mut probing: Box<Probing<O>>,
-        answer: Answer<'_, O>,
+        answer: ResponsePart<'_, O>,
     ) {
         let during = During::List;
         let (error, retry_after) = match answer {
-            Answer::Progress | Answer::Refusing | Answer::Opened => {
+            ResponsePart::Progress | ResponsePart::Refusing | ResponsePart::Opened => {
                 return self.state = State::Probing(probing);
             }
-            Answer::Item { payload } => {
+            ResponsePart::Item { payload } => {
                 // Some servers ignore `limit`.
                 probing.is_partial |= probing.item.replace(payload).is_some();
                 return self.state = State::Probing(probing);
             }
             // Only the version matters; if a relist follows, it meets this object again.
-            Answer::Undecodable { .. } => {
+            ResponsePart::Undecodable { .. } => {
                 probing.is_partial = true;
                 return self.state = State::Probing(probing);
             }
-            Answer::PageEnd(meta) => return self.version_read(now, *probing, &meta),
-            Answer::Rejected {
+            ResponsePart::PageEnd(meta) => return self.version_read(now, *probing, &meta),
+            ResponsePart::Rejected {
                 http,
                 status,
                 retry_after,
@@ -87,13 +87,13 @@ impl<O> Machine<O> {
                 let status = Box::new(status);
                 (Error::Rejected { during, http, status }, retry_after)
             }
-            Answer::ErrorEvent(status) => {
+            ResponsePart::ErrorEvent(status) => {
                 let (retry_after, status) = (status.retry_after, Box::new(status));
                 (Error::ErrorEvent { during, status }, retry_after)
             }
-            Answer::TransportError(source) => (Error::Transport { during, source }, None),
-            Answer::Malformed(why) => (Error::Malformed { during, why }, None),
-            Answer::Changed { .. } | Answer::Bookmark { .. } | Answer::Eof => {
+            ResponsePart::TransportError(source) => (Error::Transport { during, source }, None),
+            ResponsePart::Malformed(why) => (Error::Malformed { during, why }, None),
+            ResponsePart::Changed { .. } | ResponsePart::Bookmark { .. } | ResponsePart::Eof => {
                 let why = Malformed::NotExpected { kind: None };
                 (Error::Malformed { during, why }, None)
             }

@@ -98,12 +98,12 @@ impl Bench {
             }],
             ..Status::default()
         };
-        let rejected = |http, status| Answer::Rejected {
+        let rejected = |http, status| ResponsePart::Rejected {
             http,
             status,
             retry_after: None,
         };
-        let bookmark = |rv: &'static str, initial_events_end| Answer::Bookmark {
+        let bookmark = |rv: &'static str, initial_events_end| ResponsePart::Bookmark {
             resource_version: rv.into(),
             initial_events_end,
         };
@@ -112,43 +112,43 @@ impl Bench {
                 for item in items {
                     self.step(Item(item));
                 }
-                Answer::PageEnd(PageMeta {
+                ResponsePart::PageEnd(PageMeta {
                     resource_version: rv.into(),
                     continue_token: token.into(),
                 })
             }
-            Item(name) => Answer::Item {
+            Item(name) => ResponsePart::Item {
                 payload: Named { name, rv: "" },
             },
-            Poison => Answer::Undecodable {
+            Poison => ResponsePart::Undecodable {
                 object: ObjectId::default(),
                 error: DecodeError {
                     reason: String::new(),
                     column: 0,
                 },
             },
-            Opened => Answer::Opened,
+            Opened => ResponsePart::Opened,
             Added(name, rv) => changed(Change::Added, name, rv),
             Modified(name, rv) => changed(Change::Modified, name, rv),
             Deleted(name, rv) => changed(Change::Deleted, name, rv),
             Bookmark(rv) => bookmark(rv, false),
             Marker(rv) => bookmark(rv, true),
-            Error(code, reason) => Answer::ErrorEvent(error(code, reason)),
-            ErrorTooLarge => Answer::ErrorEvent(too_large()),
+            Error(code, reason) => ResponsePart::ErrorEvent(error(code, reason)),
+            ErrorTooLarge => ResponsePart::ErrorEvent(too_large()),
             TooLarge => rejected(504, too_large()),
             Rejected(http) => rejected(http, error(http, "")),
-            Broken => Answer::Malformed(Malformed::NotJson),
-            Bytes => Answer::Progress,
-            Refusing => Answer::Refusing,
+            Broken => ResponsePart::Malformed(Malformed::NotJson),
+            Bytes => ResponsePart::Progress,
+            Refusing => ResponsePart::Refusing,
             Busy(seconds) => {
                 let time = Duration::from_secs(seconds);
                 self.now += time;
                 self.machine.handle(self.now, Input::Unattended(time));
                 return;
             }
-            Unknown => Answer::Malformed(Malformed::UnknownEventType("FOO".to_owned())),
-            Refused => Answer::TransportError(TransportError::new("refused")),
-            Eof => Answer::Eof,
+            Unknown => ResponsePart::Malformed(Malformed::UnknownEventType("FOO".to_owned())),
+            Refused => ResponsePart::TransportError(TransportError::new("refused")),
+            Eof => ResponsePart::Eof,
             Late(name, rv) => {
                 let request = RequestId(self.request.0 - 1);
                 let answer = changed(Change::Added, name, rv);
@@ -199,8 +199,8 @@ impl Bench {
     }
 }
 
-fn changed(change: Change, name: &'static str, rv: &'static str) -> Answer<'static, Named> {
-    Answer::Changed {
+fn changed(change: Change, name: &'static str, rv: &'static str) -> ResponsePart<'static, Named> {
+    ResponsePart::Changed {
         change,
         payload: Named { name, rv },
     }
@@ -579,7 +579,11 @@ fn answers_to_an_abandoned_request_are_dropped() {
     let abandoned = bench.request;
     bench.step(Error(410, ""));
     let seen = bench.seen.clone();
-    for answer in [changed(Change::Added, "z", "99"), Answer::Eof, Answer::Opened] {
+    for answer in [
+        changed(Change::Added, "z", "99"),
+        ResponsePart::Eof,
+        ResponsePart::Opened,
+    ] {
         bench.machine.handle(
             bench.now,
             Input::Answer {

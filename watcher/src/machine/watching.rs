@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use super::clock::Listened;
-use super::{Answer, Change, Doubt, IDLE_MARGIN, Machine, Pause, RequestId, State, Then};
+use super::{Change, Doubt, IDLE_MARGIN, Machine, Pause, RequestId, ResponsePart, State, Then};
 use crate::error::{During, Error, Malformed};
 use crate::event::Event;
 use crate::request::Request;
@@ -97,7 +97,12 @@ impl<O> Machine<O> {
         });
     }
 
-    pub(super) fn watch_start_answered(&mut self, now: Duration, listed: Listed, answer: Answer<'_, O>) {
+    pub(super) fn watch_start_answered(
+        &mut self,
+        now: Duration,
+        listed: Listed,
+        answer: ResponsePart<'_, O>,
+    ) {
         let Listed {
             request,
             resume,
@@ -106,7 +111,7 @@ impl<O> Machine<O> {
             asked,
         } = listed;
         match answer {
-            Answer::Opened => {
+            ResponsePart::Opened => {
                 self.memory.healthy_since.get_or_insert(now);
                 self.memory.server_errors = 0;
                 self.state = State::Watching(Watching {
@@ -119,14 +124,14 @@ impl<O> Machine<O> {
                     moved: false,
                 });
             }
-            Answer::Rejected {
+            ResponsePart::Rejected {
                 http,
                 status,
                 retry_after,
             } => {
                 self.watch_rejected(now, resume, http, status, retry_after);
             }
-            Answer::TransportError(source) => {
+            ResponsePart::TransportError(source) => {
                 // Connection refused or reset: the server is unavailable, and a LIST would fail as well.
                 self.report(Error::Transport {
                     during: During::WatchStart,
@@ -135,7 +140,7 @@ impl<O> Machine<O> {
                 let then = self.after_watch(now, resume, Doubt::Refusals);
                 self.pause(now, Pause::STEP, then);
             }
-            Answer::Malformed(why) => {
+            ResponsePart::Malformed(why) => {
                 self.cancel(request);
                 self.report(Error::Malformed {
                     during: During::WatchStart,
@@ -143,7 +148,7 @@ impl<O> Machine<O> {
                 });
                 self.resume_failed(now, resume, Pause::STEP);
             }
-            Answer::Progress | Answer::Refusing => {
+            ResponsePart::Progress | ResponsePart::Refusing => {
                 self.state = State::Listed(Listed {
                     request,
                     resume,
@@ -152,13 +157,13 @@ impl<O> Machine<O> {
                     asked,
                 })
             }
-            Answer::Item { .. }
-            | Answer::PageEnd(_)
-            | Answer::Changed { .. }
-            | Answer::Bookmark { .. }
-            | Answer::ErrorEvent(_)
-            | Answer::Undecodable { .. }
-            | Answer::Eof => {
+            ResponsePart::Item { .. }
+            | ResponsePart::PageEnd(_)
+            | ResponsePart::Changed { .. }
+            | ResponsePart::Bookmark { .. }
+            | ResponsePart::ErrorEvent(_)
+            | ResponsePart::Undecodable { .. }
+            | ResponsePart::Eof => {
                 self.cancel(request);
                 let why = Malformed::NotExpected { kind: None };
                 self.report(Error::Malformed {
@@ -179,18 +184,23 @@ impl<O> Machine<O> {
         self.resume_failed(now, listed.resume, Pause::STEP);
     }
 
-    pub(super) fn watch_answered(&mut self, now: Duration, mut watching: Watching, answer: Answer<'_, O>) {
+    pub(super) fn watch_answered(
+        &mut self,
+        now: Duration,
+        mut watching: Watching,
+        answer: ResponsePart<'_, O>,
+    ) {
         match answer {
-            Answer::Changed { change, payload } => self.changed(now, watching, change, payload),
-            Answer::Bookmark { resource_version, .. } => {
+            ResponsePart::Changed { change, payload } => self.changed(now, watching, change, payload),
+            ResponsePart::Bookmark { resource_version, .. } => {
                 self.bookmark(now, &mut watching, &resource_version);
                 self.state = State::Watching(watching);
             }
-            Answer::Progress | Answer::Refusing | Answer::Opened => {
+            ResponsePart::Progress | ResponsePart::Refusing | ResponsePart::Opened => {
                 self.state = State::Watching(watching);
             }
-            Answer::ErrorEvent(status) => self.watch_error(now, watching, status),
-            Answer::Undecodable { object, error } => {
+            ResponsePart::ErrorEvent(status) => self.watch_error(now, watching, status),
+            ResponsePart::Undecodable { object, error } => {
                 // Resuming here would receive the object again, resuming after it would lose it: only a relist
                 // recovers.
                 self.cancel(watching.request);
@@ -202,7 +212,7 @@ impl<O> Machine<O> {
                 self.memory.saw(watching.resume);
                 self.relist(now, Pause::STEP);
             }
-            Answer::Malformed(why) => {
+            ResponsePart::Malformed(why) => {
                 self.cancel(watching.request);
                 self.report(Error::Malformed {
                     during: During::Watch,
@@ -210,7 +220,7 @@ impl<O> Machine<O> {
                 });
                 self.resume_failed(now, watching.resume, Pause::STEP);
             }
-            Answer::Item { .. } | Answer::PageEnd(_) | Answer::Rejected { .. } => {
+            ResponsePart::Item { .. } | ResponsePart::PageEnd(_) | ResponsePart::Rejected { .. } => {
                 self.cancel(watching.request);
                 let why = Malformed::NotExpected { kind: None };
                 self.report(Error::Malformed {
@@ -219,14 +229,14 @@ impl<O> Machine<O> {
                 });
                 self.resume_failed(now, watching.resume, Pause::STEP);
             }
-            Answer::TransportError(source) => {
+            ResponsePart::TransportError(source) => {
                 let cut = End::Cut(Error::Transport {
                     during: During::Watch,
                     source,
                 });
                 self.watch_ended(now, watching, cut);
             }
-            Answer::Eof => self.watch_ended(now, watching, End::Eof),
+            ResponsePart::Eof => self.watch_ended(now, watching, End::Eof),
         }
     }
 

@@ -1,4 +1,4 @@
-//! One HTTP request and its response, from bytes to [`Answer`]s. Independent of the machine's state.
+//! One HTTP request and its response, from bytes to [`ResponsePart`]s. Independent of the machine's state.
 
 mod task;
 
@@ -17,7 +17,7 @@ use self::task::Task;
 use crate::config::Config;
 use crate::decode::{Codec, Kinds, ListDecoder, WatchDecoder};
 use crate::error::{Malformed, TransportError};
-use crate::machine::{Answer, RequestId};
+use crate::machine::{RequestId, ResponsePart};
 use crate::request::Request;
 use crate::status::Status;
 
@@ -121,19 +121,19 @@ impl Link {
         cx: &mut Context<'_>,
         codec: &Codec<K>,
         kinds: &mut Kinds,
-        mut emit: impl FnMut(Answer<'_, K>),
+        mut emit: impl FnMut(ResponsePart<'_, K>),
     ) -> Poll<Read> {
         match &mut self.stage {
             Stage::AwaitingHead { is_watch, head } => {
                 let response = match ready!(head.poll(cx)) {
                     Ok(response) => response,
                     Err(error) => {
-                        emit(Answer::TransportError(TransportError::new(error)));
+                        emit(ResponsePart::TransportError(TransportError::new(error)));
                         return Poll::Ready(Read::Over);
                     }
                 };
                 if !response.status().is_success() {
-                    emit(Answer::Refusing);
+                    emit(ResponsePart::Refusing);
                     self.stage = Stage::Refused {
                         http: response.status().as_u16(),
                         retry_after: retry_after(response.headers()),
@@ -147,18 +147,18 @@ impl Link {
                     .filter(|encoding| *encoding != "identity");
                 if let Some(encoding) = encoding {
                     let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
-                    emit(Answer::Malformed(Malformed::Encoded(encoding)));
+                    emit(ResponsePart::Malformed(Malformed::Encoded(encoding)));
                     return Poll::Ready(Read::Over);
                 }
                 let body = response.into_body();
                 if *is_watch {
-                    emit(Answer::Opened);
+                    emit(ResponsePart::Opened);
                     self.stage = Stage::Watch {
                         body,
                         decoder: WatchDecoder::new(self.max_event_bytes),
                     };
                 } else {
-                    emit(Answer::Progress);
+                    emit(ResponsePart::Progress);
                     self.stage = Stage::List {
                         body,
                         decoder: ListDecoder::new(self.max_event_bytes),
@@ -172,7 +172,7 @@ impl Link {
                 body,
             } => {
                 let body = ready!(body.poll(cx));
-                emit(Answer::Rejected {
+                emit(ResponsePart::Rejected {
                     http: *http,
                     status: Status::from_body(*http, &body),
                     retry_after: *retry_after,
@@ -185,11 +185,11 @@ impl Link {
                 }
                 match ready!(poll_data(body, cx)) {
                     Some(Ok(data)) => {
-                        emit(Answer::Progress);
+                        emit(ResponsePart::Progress);
                         decoder.push(data);
                         return Poll::Ready(Read::Bytes);
                     }
-                    Some(Err(error)) => emit(Answer::TransportError(TransportError::new(error))),
+                    Some(Err(error)) => emit(ResponsePart::TransportError(TransportError::new(error))),
                     None => std::mem::replace(decoder, ListDecoder::new(0)).finish(kinds, emit),
                 }
                 Poll::Ready(Read::Over)
@@ -200,17 +200,17 @@ impl Link {
                 }
                 match ready!(poll_data(body, cx)) {
                     Some(Ok(data)) => {
-                        emit(Answer::Progress);
+                        emit(ResponsePart::Progress);
                         decoder.push(data);
                         return Poll::Ready(Read::Bytes);
                     }
                     Some(Err(error)) => {
                         finish(decoder, codec, kinds, &mut emit);
-                        emit(Answer::TransportError(TransportError::new(error)));
+                        emit(ResponsePart::TransportError(TransportError::new(error)));
                     }
                     None => {
                         finish(decoder, codec, kinds, &mut emit);
-                        emit(Answer::Eof);
+                        emit(ResponsePart::Eof);
                     }
                 }
                 Poll::Ready(Read::Over)
@@ -224,7 +224,7 @@ fn finish<K>(
     decoder: &mut WatchDecoder,
     codec: &Codec<K>,
     kinds: &mut Kinds,
-    emit: &mut impl FnMut(Answer<'_, K>),
+    emit: &mut impl FnMut(ResponsePart<'_, K>),
 ) {
     let torn = decoder.finish(codec, kinds, emit);
     if torn > 0 {

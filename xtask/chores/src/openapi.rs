@@ -19,11 +19,11 @@ use crate::oracle::{self, Running};
 /// `/openapi/v3`.
 #[derive(Deserialize)]
 struct Index {
-    paths: BTreeMap<String, Place>,
+    paths: BTreeMap<String, GroupEntry>,
 }
 
 #[derive(Deserialize)]
-struct Place {
+struct GroupEntry {
     #[serde(rename = "serverRelativeURL")]
     url: String,
 }

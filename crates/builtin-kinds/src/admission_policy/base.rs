@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::variables::Variables;
 use super::{Compiled, Matching, ParamQuery, Request};
 use crate::crd::patterns;
-use crate::expression::{self, Answer, Budget, Failure};
+use crate::expression::{self, Budget, Evaluated, Failure};
 
 /// Why a binding without parameters refuses a request.
 const NO_PARAMS: &str = "failed to configure binding: no params found for policy binding with `Deny` \
@@ -177,7 +177,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn evaluate(&self, compiled: &Compiled, budget: &mut Budget) -> Result<Answer, Failure> {
+    pub(super) fn evaluate(&self, compiled: &Compiled, budget: &mut Budget) -> Result<Evaluated, Failure> {
         compiled.evaluate(&self.known, budget)
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::rule::Rule;
 use super::structural::{Additional, List, Schema, Type};
-use crate::expression::{self, Answer, Budget, Expression, Failure, Key, OBJECT_COST_MAX, RESERVED};
+use crate::expression::{self, Budget, Evaluated, Expression, Failure, Key, OBJECT_COST_MAX, RESERVED};
 
 /// Result of evaluating rules.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ pub(super) fn evaluate_all(schema: &Schema, object: &Value, old: Option<&Value>)
         ended: false,
     };
     let unchanged = old.map(|old| Unchanged::new(object, old));
-    let place = Place {
+    let place = PartOfObject {
         value: object,
         own: value(schema, object, true),
         old,
@@ -49,7 +49,7 @@ pub(super) fn evaluate_all(schema: &Schema, object: &Value, old: Option<&Value>)
 }
 
 /// A part of an object.
-struct Place<'a> {
+struct PartOfObject<'a> {
     value: &'a Value,
     /// The part as a value of expressions; `None`: they do not see it.
     own: Option<expression::Value>,
@@ -121,7 +121,7 @@ struct Search {
 
 impl Search {
     /// `rules`: schema with the rules; `schema`: schema with the types of the same part. They differ below `allOf`.
-    fn walk(&mut self, rules: &Schema, schema: &Schema, place: &Place<'_>) {
+    fn walk(&mut self, rules: &Schema, schema: &Schema, place: &PartOfObject<'_>) {
         if !rules.has_cel || place.value.is_null() {
             return;
         }
@@ -142,7 +142,13 @@ impl Search {
         }
     }
 
-    fn items(&mut self, rules: &Schema, (list, of): (&Schema, &Schema), place: &Place<'_>, items: &[Value]) {
+    fn items(
+        &mut self,
+        rules: &Schema,
+        (list, of): (&Schema, &Schema),
+        place: &PartOfObject<'_>,
+        items: &[Value],
+    ) {
         if !rules.has_cel {
             return;
         }
@@ -155,7 +161,7 @@ impl Search {
             }
             let old = correlated.find(item);
             let own_change = old.filter(|_| keyed).map(|old| Unchanged::new(item, old));
-            let below = Place {
+            let below = PartOfObject {
                 value: item,
                 own: match &place.own {
                     Some(expression::Value::List(list)) => list.items().get(index).cloned(),
@@ -173,7 +179,13 @@ impl Search {
         }
     }
 
-    fn fields(&mut self, rules: &Schema, schema: &Schema, place: &Place<'_>, fields: &Map<String, Value>) {
+    fn fields(
+        &mut self,
+        rules: &Schema,
+        schema: &Schema,
+        place: &PartOfObject<'_>,
+        fields: &Map<String, Value>,
+    ) {
         for (name, value) in fields {
             let below = match (rules.properties.get(name), schema.properties.get(name)) {
                 (Some(rules), Some(of)) => Some((rules, of, Path::Field(&place.path, name), escaped(name))),
@@ -204,7 +216,7 @@ impl Search {
             self.walk(
                 rules,
                 of,
-                &Place {
+                &PartOfObject {
                     value,
                     own: own.or_else(|| self::value(of, value, of.embedded)),
                     old,
@@ -216,7 +228,7 @@ impl Search {
         }
     }
 
-    fn evaluate(&mut self, rules: &Schema, schema: &Schema, place: &Place<'_>) {
+    fn evaluate(&mut self, rules: &Schema, schema: &Schema, place: &PartOfObject<'_>) {
         if rules.cel.is_empty() || self.ended {
             return;
         }
@@ -248,8 +260,8 @@ impl Search {
                 return;
             }
             match answer {
-                Ok(Answer::Bool(true)) => {}
-                Ok(Answer::Bool(false) | Answer::Text(_) | Answer::Other) => {
+                Ok(Evaluated::Bool(true)) => {}
+                Ok(Evaluated::Bool(false) | Evaluated::Text(_) | Evaluated::Other) => {
                     let detail = self.message(rule, own, before.as_ref());
                     self.budget.work(REFUSAL);
                     let cause = refusal(rule, place, &detail);
@@ -292,7 +304,7 @@ impl Search {
         expression: &Expression,
         own: &expression::Value,
         old: Option<expression::Value>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Evaluated, Failure> {
         let old = old.map(|old| ("oldSelf", old));
         let variables: Vec<_> = [("self", own.clone())].into_iter().chain(old).collect();
         expression.evaluate(&variables, &mut self.budget)
@@ -305,8 +317,8 @@ impl Search {
             Some(Err(_)) | None => None,
         };
         let text = match said {
-            Some(Answer::Text(text)) => text.trim().to_owned(),
-            Some(Answer::Bool(_) | Answer::Other) | None => String::new(),
+            Some(Evaluated::Text(text)) => text.trim().to_owned(),
+            Some(Evaluated::Bool(_) | Evaluated::Other) | None => String::new(),
         };
         let usable = !text.is_empty() && !text.contains('\n') && text.len() <= MESSAGE_MAX;
         match (usable, rule.message.trim()) {
@@ -366,7 +378,7 @@ fn key_values(keys: &[String], item: &Value) -> Vec<String> {
     values.map(Option::unwrap_or_default).collect()
 }
 
-fn refusal(rule: &Rule, place: &Place<'_>, detail: &str) -> Cause {
+fn refusal(rule: &Rule, place: &PartOfObject<'_>, detail: &str) -> Cause {
     let path = match rule.field_path.as_str() {
         "" => place.path.written(),
         below => child(&place.path.written(), below),

@@ -18,9 +18,9 @@ fn evaluated(source: &str) -> String {
         Err(error) => return error,
     };
     match expression.evaluate(&[("self", untyped(&object))], &mut Budget::new(OBJECT_COST_MAX)) {
-        Ok(Answer::Bool(truth)) => truth.to_string(),
-        Ok(Answer::Text(text)) => text,
-        Ok(Answer::Other) => "other".to_owned(),
+        Ok(Evaluated::Bool(truth)) => truth.to_string(),
+        Ok(Evaluated::Text(text)) => text,
+        Ok(Evaluated::Other) => "other".to_owned(),
         Err(failure) => failure.to_string(),
     }
 }

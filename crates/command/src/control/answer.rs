@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::check::listed;
 
 /// A response, complete or streaming.
-pub(super) type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+pub(super) type ControlResponse = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// An error: what is wrong, and what to do next.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Refusal {
         }
     }
 
-    pub(super) fn into_answer(self) -> Answer {
+    pub(super) fn into_answer(self) -> ControlResponse {
         let mut body = serde_json::Map::new();
         body.insert("error".to_owned(), json!(self.error));
         if let Some(hint) = self.hint {
@@ -90,7 +90,7 @@ impl Refusal {
 }
 
 /// Returns a complete response, with a newline at its end.
-pub(super) fn json_answer(status: u16, value: &Value) -> Answer {
+pub(super) fn json_answer(status: u16, value: &Value) -> ControlResponse {
     let mut answer = Response::new(Full::new(Bytes::from(format!("{value:#}\n"))).boxed_unsync());
     *answer.status_mut() = StatusCode::from_u16(status).expect("our own statuses are statuses");
     answer

@@ -17,7 +17,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use report::live::{Aim, Button, Page, page};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Refusal};
+use super::answer::{ControlResponse, Refusal};
 use crate::ctl::words;
 
 /// Path of rules in the control API.
@@ -60,7 +60,7 @@ pub(super) fn of(server: &Server) -> Page {
 }
 
 /// Returns the response with the page.
-pub(super) fn answer(page: &Page) -> Answer {
+pub(super) fn answer(page: &Page) -> ControlResponse {
     let mut answer = Response::new(Full::new(Bytes::from(page.html.clone())).boxed_unsync());
     *answer.status_mut() = StatusCode::OK;
     let headers = answer.headers_mut();
@@ -71,7 +71,7 @@ pub(super) fn answer(page: &Page) -> Answer {
 }
 
 /// Adds the headers that every response has.
-pub(super) fn secured(mut answer: Answer) -> Answer {
+pub(super) fn secured(mut answer: ControlResponse) -> ControlResponse {
     for (name, value) in HEADERS {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }

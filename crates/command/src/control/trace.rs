@@ -19,7 +19,7 @@ use percent_encoding::percent_decode_str;
 use report::timeline::{Line, drawn};
 use serde::Serialize;
 
-use super::answer::{Answer, Refusal};
+use super::answer::{ControlResponse, Refusal};
 use crate::watches::{Asked, Filter, Known, Watches, asked};
 
 /// Maximum records per chunk.
@@ -71,7 +71,7 @@ struct Row<'r> {
 }
 
 /// Returns the records that a query asks for; with `follow` the response does not end.
-pub(super) fn follow(edge: Edge, watches: Watches, query: &str) -> Result<Answer, Refusal> {
+pub(super) fn follow(edge: Edge, watches: Watches, query: &str) -> Result<ControlResponse, Refusal> {
     let options = parsed(query)?;
     let format = options.format;
     let records = match options.format == Format::Rows || !options.filter.is_empty() || options.last.is_some()

@@ -5,10 +5,10 @@ use fake_apiserver::record::Record;
 use fake_apiserver::record::line::line;
 use serde_json::json;
 
-use super::answer::{Answer, Refusal, json_answer};
+use super::answer::{ControlResponse, Refusal, json_answer};
 
 /// Waits. Responds with the matching record, or with 504 and the last request.
-pub(super) async fn wait(edge: Edge, text: &str) -> Result<Answer, Refusal> {
+pub(super) async fn wait(edge: Edge, text: &str) -> Result<ControlResponse, Refusal> {
     match edge.wait_for(text).await {
         Ok(record) => Ok(met_by(&record)),
         Err(SteerError::Mistakes(errors)) => Err(Refusal::mistakes(&errors)),
@@ -21,7 +21,7 @@ pub(super) async fn wait(edge: Edge, text: &str) -> Result<Answer, Refusal> {
     }
 }
 
-fn met_by(record: &Record) -> Answer {
+fn met_by(record: &Record) -> ControlResponse {
     json_answer(
         200,
         &json!({

@@ -36,15 +36,15 @@ pub(crate) struct EnvtestAssets {
     /// The user's cache is $XDG_CACHE_HOME, or .cache in the home directory.
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Run the real kube-apiserver and etcd of this directory, with the rules, the control API and the verdict in front of them.
+    /// Directory of a real kube-apiserver and etcd to put rules and verdict before.
     ///
     /// `setup-envtest use -p path` prints such a directory. A suite gets the responses of a real apiserver, and the faults.
     #[cfg(feature = "proxy")]
     #[arg(long, value_name = "DIR")]
     real: Option<PathBuf>,
-    /// Run kube-controller-manager beside the apiserver, with its namespace and garbage collection controllers only.
+    /// Run the namespace and garbage collection controllers beside the apiserver.
     ///
-    /// It is looked for in the directory of --real, then on PATH. With it a deleted namespace and what it has disappear, and so do
+    /// kube-controller-manager is looked for in the directory of --real, then on PATH. With it a deleted namespace and what it has disappear, and so do
     /// objects whose owner is deleted; envtest alone leaves both.
     #[arg(long)]
     controllers: bool,

@@ -6,7 +6,7 @@ use ::trace::fault::Ending;
 use ::trace::record::{FrameType, Side};
 
 use super::{Finding, Ground, ids};
-use crate::trace::{Answer, Exchange, Moment, readable};
+use crate::trace::{Exchange, Moment, ResponseBody, readable};
 use crate::words;
 
 /// Time for a client to close a response that it no longer reads (CLOSE-01).
@@ -211,7 +211,7 @@ fn watch_fails(read: &Exchange<'_>) -> Option<bool> {
 /// relist, 410 … is failing too: it counts once for every watch that failed before it. A successful page is progress.
 fn list_fails(read: &Exchange<'_>, watch_failed: &mut bool) -> Option<bool> {
     let refused = read.status().is_none_or(|status| status >= 300);
-    let answered = !refused && matches!(read.answer, Some(Answer::Page(_) | Answer::Body(_)));
+    let answered = !refused && matches!(read.answer, Some(ResponseBody::Page(_) | ResponseBody::Body(_)));
     if !answered {
         return Some(true);
     }
@@ -396,7 +396,7 @@ fn misused(
     let mut given = None;
     for asked in attempt.iter().rev() {
         match &asked.answer {
-            Some(Answer::Page(page)) => {
+            Some(ResponseBody::Page(page)) => {
                 given = Some((page.continue_token, page.sent.seq));
                 // A page that the client rejected or abandoned is requested again with the token of the previous
                 // page.
@@ -408,8 +408,8 @@ fn misused(
                     break;
                 }
             }
-            Some(Answer::Body(_)) if asked.status().is_some_and(|status| status < 300) => return None,
-            Some(Answer::Body(body)) => {
+            Some(ResponseBody::Body(_)) if asked.status().is_some_and(|status| status < 300) => return None,
+            Some(ResponseBody::Body(body)) => {
                 if let Some(offered) = body.continue_token {
                     if offered == token {
                         given = Some((offered, body.sent.seq));
@@ -427,10 +427,10 @@ fn misused(
                     ));
                 }
             }
-            Some(Answer::Torn {
+            Some(ResponseBody::Torn {
                 bytes_sent, bytes, ..
             }) if bytes_sent >= bytes => return None,
-            Some(Answer::Torn { .. }) | None => {}
+            Some(ResponseBody::Torn { .. }) | None => {}
         }
     }
     match given {

@@ -9,7 +9,7 @@ use scenario::{ClientMode, Transport};
 
 use self::origin::Origin;
 use super::{Finding, Ground, ids};
-use crate::trace::{Answer, End, Exchange, Moment, SentFrame, Snapshot, Trace, readable};
+use crate::trace::{End, Exchange, Moment, ResponseBody, SentFrame, Snapshot, Trace, readable};
 use crate::words;
 
 mod origin;
@@ -306,7 +306,7 @@ fn starts_without_list<'t, 'a>(
 fn may_be_lost(exchange: &Exchange<'_>) -> bool {
     exchange.end.is_some_and(|end| {
         end.by == Side::Server && (end.how.may_lose_bytes() || exchange.left_by(end.at.at))
-    }) || matches!(exchange.answer, Some(Answer::Torn { .. }))
+    }) || matches!(exchange.answer, Some(ResponseBody::Torn { .. }))
 }
 
 /// Returns true if the client may have been giving up the stream when this was sent: it had just reported an error,
@@ -554,8 +554,8 @@ fn breaks_by_watching_again(expired: &Exchange<'_>) -> &'static str {
     let is_ended = expired.end.is_some_and(|end| end.by == Side::Server);
     let has_reason = match (&expired.answer, expired.error_frame()) {
         (_, Some((_, _, reason))) => !reason.is_empty(),
-        (Some(Answer::Body(body)), None) => body.reason.is_some_and(|reason| !reason.is_empty()),
-        (Some(Answer::Page(_) | Answer::Torn { .. }) | None, None) => false,
+        (Some(ResponseBody::Body(body)), None) => body.reason.is_some_and(|reason| !reason.is_empty()),
+        (Some(ResponseBody::Page(_) | ResponseBody::Torn { .. }) | None, None) => false,
     };
     match (has_reason, expired.status() == Some(410), is_ended) {
         (false, _, _) => "GONE-10",

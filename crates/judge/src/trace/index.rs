@@ -191,10 +191,10 @@ impl<'a> Index<'a> {
                 };
                 let is_success =
                     |exchange: &Exchange<'_>| exchange.status().is_some_and(|status| status < 300);
-                self.opaque(*stream, Answer::Body(body), at, is_success);
+                self.opaque(*stream, ResponseBody::Body(body), at, is_success);
             }
             ExchangeRecord::Torn { stream, sent, bytes } => {
-                let torn = Answer::Torn {
+                let torn = ResponseBody::Torn {
                     sent: at,
                     bytes_sent: *sent,
                     bytes: *bytes,
@@ -259,7 +259,7 @@ impl<'a> Index<'a> {
         let Some(exchange) = self.find(stream) else {
             return;
         };
-        exchange.answer = Some(Answer::Page(page));
+        exchange.answer = Some(ResponseBody::Page(page));
         // A page of an earlier, abandoned attempt completes nothing.
         if exchange.attempt == attempts && exchange.status().is_none_or(|status| status == 200) {
             self.attempt.pages.push(page);
@@ -275,7 +275,7 @@ impl<'a> Index<'a> {
     fn opaque(
         &mut self,
         stream: StreamId,
-        answer: Answer<'a>,
+        answer: ResponseBody<'a>,
         at: Moment,
         is_list: impl FnOnce(&Exchange<'_>) -> bool,
     ) {

@@ -5,7 +5,7 @@ use trace::record::Replica;
 
 use super::Validator;
 use super::answers::status;
-use super::fit::{Answer, Progress};
+use super::fit::{Progress, ResponseKind};
 use super::names::Named;
 use super::reach::Reach;
 use super::world::World;
@@ -23,7 +23,7 @@ impl Validator<'_> {
         reach: &mut Reach,
         mut keys: ActionKeys,
         span: Span,
-        answer: Answer,
+        answer: ResponseKind,
         progress: &mut Progress,
     ) -> Option<Action> {
         let given = keys.given();
@@ -55,7 +55,7 @@ impl Validator<'_> {
         reach.objects(world.count_of_target());
         if let Some(action) = &action {
             let scripts_lists = match action {
-                Action::Shape(ShapeAction::Reply(_)) => answer != Answer::Watch,
+                Action::Shape(ShapeAction::Reply(_)) => answer != ResponseKind::Watch,
                 Action::Shape(ShapeAction::EditPage(_)) | Action::Store(StoreAction::Restore { .. }) => true,
                 Action::Store(_)
                 | Action::Shape(_)

@@ -11,7 +11,7 @@ use crate::{Action, ReplyBody, RuleAction, ShapeAction};
 
 /// The response that the actions of a step act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ResponseKind {
     /// A LIST or a page.
     List,
     /// A WATCH.
@@ -49,7 +49,7 @@ impl Validator<'_> {
         word: &'static str,
         span: Span,
         action: &Action,
-        answer: Answer,
+        answer: ResponseKind,
         progress: &mut Progress,
     ) {
         if let Some(part) = action.part() {
@@ -152,26 +152,26 @@ impl Validator<'_> {
 }
 
 /// Returns why an action on this part makes no sense for the response, and what to do instead.
-fn misplaced(part: Part, answer: Answer) -> Option<(&'static str, &'static str)> {
+fn misplaced(part: Part, answer: ResponseKind) -> Option<(&'static str, &'static str)> {
     let on_events = matches!(part, Part::Events | Part::Cut { by_events: true });
     match answer {
-        Answer::List if on_events => Some((
+        ResponseKind::List if on_events => Some((
             "a LIST has no stream of events",
             "wait for a `watch`, or change the page with `edit_page`",
         )),
-        Answer::Any if on_events => Some((
+        ResponseKind::Any if on_events => Some((
             "a request of any kind may have no stream of events",
             "wait for a `watch`",
         )),
-        Answer::Watch if part == Part::Page => Some((
+        ResponseKind::Watch if part == Part::Page => Some((
             "a WATCH has no page",
             "wait for a `list` or a `page`, or send events of your own",
         )),
-        Answer::Any if part == Part::Page => Some((
+        ResponseKind::Any if part == Part::Page => Some((
             "a request of any kind may have no page",
             "wait for a `list` or a `page`",
         )),
-        Answer::List | Answer::Watch
+        ResponseKind::List | ResponseKind::Watch
             if matches!(
                 part,
                 Part::Whole {
@@ -185,13 +185,15 @@ fn misplaced(part: Part, answer: Answer) -> Option<(&'static str, &'static str)>
                 "wait for a `request`, or take `no_answer`, or `reply` without `after_write`",
             ))
         }
-        Answer::OpenWatch if matches!(part, Part::Whole { .. } | Part::Page | Part::Start | Part::Coding) => {
+        ResponseKind::OpenWatch
+            if matches!(part, Part::Whole { .. } | Part::Page | Part::Start | Part::Coding) =>
+        {
             Some((
                 "there is no request to answer",
                 "wait for one: `when: {list: next}`, `when: {watch: next}`",
             ))
         }
-        Answer::List | Answer::Watch | Answer::Any | Answer::OpenWatch => None,
+        ResponseKind::List | ResponseKind::Watch | ResponseKind::Any | ResponseKind::OpenWatch => None,
     }
 }
 

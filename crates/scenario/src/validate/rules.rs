@@ -5,7 +5,7 @@ use trace::fault::Ending;
 use trace::record::{ConnId, Replica, StreamId};
 
 use super::Validator;
-use super::fit::{Answer, Progress};
+use super::fit::{Progress, ResponseKind};
 use super::names::Names;
 use super::reach::Reach;
 use super::world::World;
@@ -41,7 +41,7 @@ pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>, served: &Catalo
             let (trigger, answer) = v.request_only(&world, when);
             (trigger.map_or(RuleTrigger::Now, RuleTrigger::Request), answer)
         }
-        None => (RuleTrigger::Now, Answer::OpenWatch),
+        None => (RuleTrigger::Now, ResponseKind::OpenWatch),
     };
     if let (None, Some(many)) = (
         &keys.when,
@@ -237,7 +237,11 @@ impl Validator<'_> {
     }
 
     /// Converts a trigger, which must be a request: other triggers require a script.
-    fn request_only(&mut self, world: &World, when: &At<WordOr<When>>) -> (Option<RequestTrigger>, Answer) {
+    fn request_only(
+        &mut self,
+        world: &World,
+        when: &At<WordOr<When>>,
+    ) -> (Option<RequestTrigger>, ResponseKind) {
         match self.trigger(world, when) {
             (Trigger::Request(request), answer) => (Some(request), answer),
             (

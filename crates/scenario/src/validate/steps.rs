@@ -1,7 +1,7 @@
 //! Validates steps: triggers, and the actions that fit them.
 
 use super::Validator;
-use super::fit::{Answer, Progress};
+use super::fit::{Progress, ResponseKind};
 use super::names::Named;
 use super::reach::{Awaited, Reach};
 use super::world::World;
@@ -28,7 +28,7 @@ impl Validator<'_> {
         let times = self.times(keys.times.as_ref(), keys.lasts.as_ref(), "a step");
         let (when, answer) = match &keys.when {
             Some(when) => self.trigger(world, when),
-            None => (Trigger::Now, Answer::OpenWatch),
+            None => (Trigger::Now, ResponseKind::OpenWatch),
         };
         let optional = keys.optional.as_ref().is_some_and(|optional| optional.value);
         if when == Trigger::Now {
@@ -203,7 +203,7 @@ impl Validator<'_> {
         }
     }
 
-    pub(super) fn trigger(&mut self, world: &World, at: &At<WordOr<When>>) -> (Trigger, Answer) {
+    pub(super) fn trigger(&mut self, world: &World, at: &At<WordOr<When>>) -> (Trigger, ResponseKind) {
         let when = &at.value.0;
         let given: Vec<(&str, Span)> = [
             when.list.as_ref().map(|at| ("list", at.span)),
@@ -233,7 +233,7 @@ impl Validator<'_> {
                 }
             };
             self.problem(problem);
-            return (Trigger::Now, Answer::Any);
+            return (Trigger::Now, ResponseKind::Any);
         };
         if let Some(query) = when
             .query
@@ -263,7 +263,7 @@ impl Validator<'_> {
                     page: None,
                     ..
                 },
-            ) => (request(RequestKind::List, self.nth(nth)), Answer::List),
+            ) => (request(RequestKind::List, self.nth(nth)), ResponseKind::List),
             (
                 _,
                 When {
@@ -285,15 +285,17 @@ impl Validator<'_> {
                     );
                 }
                 let page = u32::try_from(page.value).unwrap_or(u32::MAX);
-                (request(RequestKind::Page { page }, of), Answer::List)
+                (request(RequestKind::Page { page }, of), ResponseKind::List)
             }
-            (_, When { watch: Some(nth), .. }) => (request(RequestKind::Watch, self.nth(nth)), Answer::Watch),
+            (_, When { watch: Some(nth), .. }) => {
+                (request(RequestKind::Watch, self.nth(nth)), ResponseKind::Watch)
+            }
             (
                 _,
                 When {
                     request: Some(nth), ..
                 },
-            ) => (request(RequestKind::Any, self.nth(nth)), Answer::Any),
+            ) => (request(RequestKind::Any, self.nth(nth)), ResponseKind::Any),
             (
                 _,
                 When {
@@ -302,18 +304,21 @@ impl Validator<'_> {
                 },
             ) => {
                 let wanted = self.emitted(world, &emitted.value.0, emitted.span, Code::NeverMet);
-                (wanted.map_or(Trigger::Now, Trigger::Emitted), Answer::OpenWatch)
+                (
+                    wanted.map_or(Trigger::Now, Trigger::Emitted),
+                    ResponseKind::OpenWatch,
+                )
             }
-            (_, When { synced: Some(_), .. }) => (Trigger::Synced, Answer::OpenWatch),
+            (_, When { synced: Some(_), .. }) => (Trigger::Synced, ResponseKind::OpenWatch),
             (_, When { after: Some(_), .. }) => (
                 Trigger::After(self.positive_ms(when.after.as_ref()).unwrap_or(0)),
-                Answer::OpenWatch,
+                ResponseKind::OpenWatch,
             ),
             _ => {
                 let _ = span;
                 (
                     Trigger::Quiet(self.positive_ms(when.quiet.as_ref()).unwrap_or(0)),
-                    Answer::OpenWatch,
+                    ResponseKind::OpenWatch,
                 )
             }
         }

@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use super::rarity;
 use super::{
-    Action, Answer, Client, Draft, Ending, Object, Profile, Server, Step, Target, Times, When, Write,
+    Action, Client, Draft, Ending, Object, Profile, ResponseFault, Server, Step, Target, Times, When, Write,
 };
 
 /// Maximum number of steps.
@@ -228,8 +228,8 @@ impl Drawing {
             is_optional: false,
             times: Times::Count(1),
             actions: vec![
-                Action::Answer(Answer::Error(code)),
-                Action::Answer(Answer::End(Ending::Eof)),
+                Action::ResponseFault(ResponseFault::Error(code)),
+                Action::ResponseFault(ResponseFault::End(Ending::Eof)),
             ],
         }
     }

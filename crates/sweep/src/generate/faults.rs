@@ -2,7 +2,7 @@
 
 use super::draw::{Drawing, pick, rarely};
 use super::rarity;
-use super::{Action, Answer, Cut, Ending, Lie, Profile, Reply, When};
+use super::{Action, Cut, Ending, Lie, Profile, Reply, ResponseFault, When};
 
 /// Never the timeout of a LIST: the trace does not show whether bytes of that instant were read.
 const DELAYS_MS: [u32; 4] = [1, 500, 4_000, 64_000];
@@ -31,31 +31,31 @@ impl Drawing {
             return vec![Action::Lie(lie)];
         }
         let answer = self.answer(when, is_request, is_list, is_watch);
-        let mut actions = vec![Action::Answer(answer)];
+        let mut actions = vec![Action::ResponseFault(answer)];
         let goes_on = matches!(
             answer,
-            Answer::Error(_)
-                | Answer::Bookmark
-                | Answer::Repeat(_)
-                | Answer::Truncate(..)
-                | Answer::End(_)
-                | Answer::NoBookmarks
-                | Answer::EditPage(_)
+            ResponseFault::Error(_)
+                | ResponseFault::Bookmark
+                | ResponseFault::Repeat(_)
+                | ResponseFault::Truncate(..)
+                | ResponseFault::End(_)
+                | ResponseFault::NoBookmarks
+                | ResponseFault::EditPage(_)
         );
         if goes_on && rarely(&mut self.rng, 3) {
-            actions.push(Action::Answer(self.pace(is_request)));
+            actions.push(Action::ResponseFault(self.pace(is_request)));
         }
         actions
     }
 
     /// Returns how the body is written.
-    fn pace(&mut self, is_request: bool) -> Answer {
+    fn pace(&mut self, is_request: bool) -> ResponseFault {
         let rng = &mut self.rng;
         match rng.u32(0..4) {
-            0 if is_request => Answer::Delay(pick(rng, &DELAYS_MS)),
-            1 if is_request => Answer::Gzip,
-            2 => Answer::SplitUtf8,
-            _ => Answer::Drip(rng.u32(1..400), pick(rng, &[1, 10, 200])),
+            0 if is_request => ResponseFault::Delay(pick(rng, &DELAYS_MS)),
+            1 if is_request => ResponseFault::Gzip,
+            2 => ResponseFault::SplitUtf8,
+            _ => ResponseFault::Drip(rng.u32(1..400), pick(rng, &[1, 10, 200])),
         }
     }
 
@@ -88,13 +88,13 @@ impl Drawing {
     }
 
     /// Returns a response that fits the request, or an action on the newest watch.
-    fn answer(&mut self, when: When, is_request: bool, is_list: bool, is_watch: bool) -> Answer {
+    fn answer(&mut self, when: When, is_request: bool, is_list: bool, is_watch: bool) -> ResponseFault {
         match self.rng.u32(0..20) {
             0..3 if is_request => self.refusal(when),
-            3 if is_request => Answer::Delay(pick(&mut self.rng, &DELAYS_MS)),
-            4 if is_request => Answer::NoAnswer(self.torn()),
-            5 if is_request => Answer::Gzip,
-            6 | 7 if is_watch => Answer::Error(pick(
+            3 if is_request => ResponseFault::Delay(pick(&mut self.rng, &DELAYS_MS)),
+            4 if is_request => ResponseFault::NoAnswer(self.torn()),
+            5 if is_request => ResponseFault::Gzip,
+            6 | 7 if is_watch => ResponseFault::Error(pick(
                 &mut self.rng,
                 &[
                     "code: 410, reason: Expired",
@@ -105,34 +105,34 @@ impl Drawing {
                     "code: 403, reason: Forbidden",
                 ],
             )),
-            8 if is_watch => Answer::Bookmark,
-            9 if is_watch => Answer::Repeat(self.rng.u32(2..4)),
-            10 if is_watch => Answer::NoBookmarks,
-            11 if is_watch => Answer::Coalesce(self.rng.u32(2..5)),
+            8 if is_watch => ResponseFault::Bookmark,
+            9 if is_watch => ResponseFault::Repeat(self.rng.u32(2..4)),
+            10 if is_watch => ResponseFault::NoBookmarks,
+            11 if is_watch => ResponseFault::Coalesce(self.rng.u32(2..5)),
             12 if is_watch => {
                 let cut = Cut::Events(self.rng.u32(0..3), self.rng.u32(0..100));
-                Answer::Truncate(cut, self.ending())
+                ResponseFault::Truncate(cut, self.ending())
             }
-            13 => Answer::Truncate(Cut::Bytes(self.rng.u32(0..600)), self.torn()),
-            14 => Answer::Drip(self.rng.u32(1..400), pick(&mut self.rng, &[1, 10, 200])),
-            15 => Answer::SplitUtf8,
+            13 => ResponseFault::Truncate(Cut::Bytes(self.rng.u32(0..600)), self.torn()),
+            14 => ResponseFault::Drip(self.rng.u32(1..400), pick(&mut self.rng, &[1, 10, 200])),
+            15 => ResponseFault::SplitUtf8,
             16 if is_watch && rarely(&mut self.rng, 2) => {
-                Answer::EndMarker(pick(&mut self.rng, &["\"false\"", "\"TRUE\"", "absent"]))
+                ResponseFault::EndMarker(pick(&mut self.rng, &["\"false\"", "\"TRUE\"", "absent"]))
             }
             17 if rarely(&mut self.rng, 2) => {
-                Answer::RefuseConnections(pick(&mut self.rng, &[10, 3_000, 30_000]))
+                ResponseFault::RefuseConnections(pick(&mut self.rng, &[10, 3_000, 30_000]))
             }
-            18 if self.is_http2 => Answer::Goaway,
-            _ if is_list && self.rng.bool() => Answer::EditPage(pick(
+            18 if self.is_http2 => ResponseFault::Goaway,
+            _ if is_list && self.rng.bool() => ResponseFault::EditPage(pick(
                 &mut self.rng,
                 &["remaining: 7", "remaining: 0", "continue: go-on"],
             )),
-            _ if is_watch => Answer::End(self.ending()),
-            _ => Answer::End(self.torn()),
+            _ if is_watch => ResponseFault::End(self.ending()),
+            _ => ResponseFault::End(self.torn()),
         }
     }
 
-    fn refusal(&mut self, when: When) -> Answer {
+    fn refusal(&mut self, when: When) -> ResponseFault {
         let rng = &mut self.rng;
         let status = pick(
             rng,
@@ -165,7 +165,7 @@ impl Drawing {
             (_, 4) => "json: {}",
             (_, _) => "",
         };
-        Answer::Refuse(Reply {
+        ResponseFault::Refuse(Reply {
             status,
             retry_after,
             rest,

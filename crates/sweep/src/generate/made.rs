@@ -20,8 +20,8 @@ use serde_json::{Map, Value};
 
 use super::write::Where;
 use super::{
-    Action, Answer, Client, Cut, Draft, Ending, Lie, Object, REQUIREMENT, Server, Step, Times, WHY, When,
-    Write,
+    Action, Client, Cut, Draft, Ending, Lie, Object, REQUIREMENT, ResponseFault, Server, Step, Times, WHY,
+    When, Write,
 };
 
 /// Namespace of objects without one.
@@ -372,7 +372,7 @@ fn emitted(word: &str) -> EmittedKind {
 fn made_action(action: &Action, target: &scenario::Target, at: Place) -> Made {
     match action {
         Action::Write(write) => Made::Store(made_write(write, target, at)),
-        Action::Answer(answer) => made_answer(answer),
+        Action::ResponseFault(answer) => made_answer(answer),
         Action::Lie(lie) => made_lie(lie),
     }
 }
@@ -434,16 +434,16 @@ fn replica(at: Where) -> Option<Replica> {
     })
 }
 
-fn made_answer(answer: &Answer) -> Made {
+fn made_answer(answer: &ResponseFault) -> Made {
     match *answer {
-        Answer::Repeat(times) => Made::Rule(RuleAction::RepeatEvent(times)),
-        Answer::Delay(ms) => Made::Shape(ShapeAction::Delay(ms.into())),
-        Answer::Drip(bytes, ms) => Made::Shape(ShapeAction::Pace(fault::Pace::Drip {
+        ResponseFault::Repeat(times) => Made::Rule(RuleAction::RepeatEvent(times)),
+        ResponseFault::Delay(ms) => Made::Shape(ShapeAction::Delay(ms.into())),
+        ResponseFault::Drip(bytes, ms) => Made::Shape(ShapeAction::Pace(fault::Pace::Drip {
             bytes,
             every_ms: ms.into(),
         })),
-        Answer::Coalesce(events) => Made::Shape(ShapeAction::Pace(fault::Pace::Coalesce { events })),
-        Answer::Truncate(cut, then) => Made::Rule(RuleAction::Truncate {
+        ResponseFault::Coalesce(events) => Made::Shape(ShapeAction::Pace(fault::Pace::Coalesce { events })),
+        ResponseFault::Truncate(cut, then) => Made::Rule(RuleAction::Truncate {
             cut: match cut {
                 Cut::Bytes(bytes) => fault::Cut::AfterBytes(bytes.into()),
                 Cut::Events(events, percent) => fault::Cut::AfterEvents {
@@ -453,17 +453,19 @@ fn made_answer(answer: &Answer) -> Made {
             },
             ending: ending(then),
         }),
-        Answer::End(how) => Made::Stream(StreamAction::End(ending(how))),
-        Answer::NoAnswer(how) => Made::Shape(ShapeAction::NoAnswer(ending(how))),
-        Answer::RefuseConnections(ms) => Made::Refuse(ms.into()),
-        Answer::Refuse(_) | Answer::EditPage(_) => parsed_action(Part::OnList, &answer.to_string()),
-        Answer::Error(_)
-        | Answer::Bookmark
-        | Answer::NoBookmarks
-        | Answer::EndMarker(_)
-        | Answer::SplitUtf8
-        | Answer::Gzip
-        | Answer::Goaway => parsed_action(Part::OnWatch, &answer.to_string()),
+        ResponseFault::End(how) => Made::Stream(StreamAction::End(ending(how))),
+        ResponseFault::NoAnswer(how) => Made::Shape(ShapeAction::NoAnswer(ending(how))),
+        ResponseFault::RefuseConnections(ms) => Made::Refuse(ms.into()),
+        ResponseFault::Refuse(_) | ResponseFault::EditPage(_) => {
+            parsed_action(Part::OnList, &answer.to_string())
+        }
+        ResponseFault::Error(_)
+        | ResponseFault::Bookmark
+        | ResponseFault::NoBookmarks
+        | ResponseFault::EndMarker(_)
+        | ResponseFault::SplitUtf8
+        | ResponseFault::Gzip
+        | ResponseFault::Goaway => parsed_action(Part::OnWatch, &answer.to_string()),
     }
 }
 

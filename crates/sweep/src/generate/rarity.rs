@@ -53,7 +53,7 @@ pub fn file<'a>(counts: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::Answer;
+    use crate::generate::ResponseFault;
 
     #[test]
     fn the_counts_file_round_trips() {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn of_several_faults_the_rarest_counts() {
-        let unknown = [Action::Answer(Answer::Gzip)];
+        let unknown = [Action::ResponseFault(ResponseFault::Gzip)];
         assert!(of(When::Quiet(1), &unknown) <= of(When::NextWatch, &unknown));
         assert_eq!(of(When::Now, &[]), u64::MAX);
     }

@@ -3,7 +3,8 @@
 //! Independent of what the shrinker looks for.
 
 use super::{
-    Action, Answer, Client, Cut, Draft, Ending, Lie, Object, Reply, Server, Step, Target, Times, When, Write,
+    Action, Client, Cut, Draft, Ending, Lie, Object, Reply, ResponseFault, Server, Step, Target, Times, When,
+    Write,
 };
 
 impl Draft {
@@ -76,7 +77,7 @@ impl Draft {
         let kinds = written.filter_map(|action| match action {
             Action::Write(Write::Apply(object)) => Some(&mut object.kind),
             Action::Write(Write::ApplyMany(kind, _)) => Some(kind),
-            Action::Write(_) | Action::Answer(_) | Action::Lie(_) => None,
+            Action::Write(_) | Action::ResponseFault(_) | Action::Lie(_) => None,
         });
         for kind in objects.map(|object| &mut object.kind).chain(kinds) {
             if *kind == old {
@@ -241,7 +242,7 @@ fn triggers(when: When) -> Vec<When> {
 fn actions(action: &Action) -> Vec<Action> {
     match action {
         Action::Write(write) => writes(write).into_iter().map(Action::Write).collect(),
-        Action::Answer(answer) => answers(answer).into_iter().map(Action::Answer).collect(),
+        Action::ResponseFault(answer) => answers(answer).into_iter().map(Action::ResponseFault).collect(),
         Action::Lie(lie) => lies(lie).into_iter().map(Action::Lie).collect(),
     }
 }
@@ -292,37 +293,44 @@ fn smaller_at(write: &Write, numbers: Vec<u32>, with: impl Fn(u32) -> Write) -> 
         .collect()
 }
 
-fn answers(answer: &Answer) -> Vec<Answer> {
+fn answers(answer: &ResponseFault) -> Vec<ResponseFault> {
     match *answer {
-        Answer::Refuse(reply) => {
+        ResponseFault::Refuse(reply) => {
             let plain = Reply {
                 status: reply.status,
                 retry_after: None,
                 rest: "",
             };
             vec![
-                Answer::Refuse(plain),
-                Answer::Refuse(Reply { rest: "", ..reply }),
-                Answer::Refuse(Reply {
+                ResponseFault::Refuse(plain),
+                ResponseFault::Refuse(Reply { rest: "", ..reply }),
+                ResponseFault::Refuse(Reply {
                     retry_after: None,
                     ..reply
                 }),
-                Answer::Refuse(Reply { status: 500, ..reply }),
+                ResponseFault::Refuse(Reply { status: 500, ..reply }),
             ]
         }
-        Answer::Repeat(times) => numbers(times, 2).into_iter().map(Answer::Repeat).collect(),
-        Answer::Coalesce(events) => numbers(events, 2).into_iter().map(Answer::Coalesce).collect(),
-        Answer::Delay(ms) => numbers(ms, 1).into_iter().map(Answer::Delay).collect(),
-        Answer::RefuseConnections(ms) => numbers(ms, 1)
+        ResponseFault::Repeat(times) => numbers(times, 2).into_iter().map(ResponseFault::Repeat).collect(),
+        ResponseFault::Coalesce(events) => numbers(events, 2)
             .into_iter()
-            .map(Answer::RefuseConnections)
+            .map(ResponseFault::Coalesce)
             .collect(),
-        Answer::Drip(bytes, ms) => {
-            let smaller = numbers(bytes, 1).into_iter().map(|bytes| Answer::Drip(bytes, ms));
-            let sooner = numbers(ms, 1).into_iter().map(|ms| Answer::Drip(bytes, ms));
+        ResponseFault::Delay(ms) => numbers(ms, 1).into_iter().map(ResponseFault::Delay).collect(),
+        ResponseFault::RefuseConnections(ms) => numbers(ms, 1)
+            .into_iter()
+            .map(ResponseFault::RefuseConnections)
+            .collect(),
+        ResponseFault::Drip(bytes, ms) => {
+            let smaller = numbers(bytes, 1)
+                .into_iter()
+                .map(|bytes| ResponseFault::Drip(bytes, ms));
+            let sooner = numbers(ms, 1)
+                .into_iter()
+                .map(|ms| ResponseFault::Drip(bytes, ms));
             smaller.chain(sooner).collect()
         }
-        Answer::Truncate(cut, ending) => {
+        ResponseFault::Truncate(cut, ending) => {
             let cuts: Vec<Cut> = match cut {
                 Cut::Bytes(bytes) => numbers(bytes, 0).into_iter().map(Cut::Bytes).collect(),
                 Cut::Events(events, percent) => numbers(events, 0)
@@ -337,26 +345,26 @@ fn answers(answer: &Answer) -> Vec<Answer> {
             };
             let endings = endings(ending)
                 .into_iter()
-                .map(|ending| Answer::Truncate(cut, ending));
-            std::iter::once(Answer::End(ending))
-                .chain(cuts.into_iter().map(|cut| Answer::Truncate(cut, ending)))
+                .map(|ending| ResponseFault::Truncate(cut, ending));
+            std::iter::once(ResponseFault::End(ending))
+                .chain(cuts.into_iter().map(|cut| ResponseFault::Truncate(cut, ending)))
                 .chain(endings)
                 .collect()
         }
-        Answer::End(ending) => endings(ending).into_iter().map(Answer::End).collect(),
-        Answer::NoAnswer(ending) => endings(ending)
+        ResponseFault::End(ending) => endings(ending).into_iter().map(ResponseFault::End).collect(),
+        ResponseFault::NoAnswer(ending) => endings(ending)
             .into_iter()
             .filter(|ending| *ending != Ending::Eof)
-            .map(Answer::NoAnswer)
+            .map(ResponseFault::NoAnswer)
             .collect(),
-        Answer::Error(_)
-        | Answer::Bookmark
-        | Answer::NoBookmarks
-        | Answer::EndMarker(_)
-        | Answer::SplitUtf8
-        | Answer::Gzip
-        | Answer::Goaway
-        | Answer::EditPage(_) => Vec::new(),
+        ResponseFault::Error(_)
+        | ResponseFault::Bookmark
+        | ResponseFault::NoBookmarks
+        | ResponseFault::EndMarker(_)
+        | ResponseFault::SplitUtf8
+        | ResponseFault::Gzip
+        | ResponseFault::Goaway
+        | ResponseFault::EditPage(_) => Vec::new(),
     }
 }
 

@@ -98,7 +98,7 @@ impl Known {
                     | Lie::Page(_) => None,
                 };
             }
-            Action::Answer(_) => return None,
+            Action::ResponseFault(_) => return None,
         };
         if step.is_optional {
             return Some("what is written in an optional step may not be there");

@@ -59,7 +59,7 @@ pub struct Reply {
 
 /// A fault of a response without false contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ResponseFault {
     /// An error response.
     Refuse(Reply),
     /// An ERROR event, with these keys.
@@ -96,7 +96,7 @@ pub enum Answer {
     RefuseConnections(u32),
 }
 
-impl Answer {
+impl ResponseFault {
     fn name(&self) -> &'static str {
         match self {
             Self::Refuse(reply) if reply.retry_after.is_some() => "reply with Retry-After",
@@ -143,7 +143,7 @@ impl Answer {
     }
 }
 
-impl Display for Answer {
+impl Display for ResponseFault {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refuse(reply) => {
@@ -224,7 +224,7 @@ pub enum Action {
     /// On the store.
     Write(Write),
     /// On a response.
-    Answer(Answer),
+    ResponseFault(ResponseFault),
     /// False contents for the client.
     Lie(Lie),
 }
@@ -309,7 +309,7 @@ impl Action {
                 Write::Restart(..) => "restart",
                 Write::JumpClock(_) => "jump_clock",
             },
-            Self::Answer(answer) => answer.name(),
+            Self::ResponseFault(answer) => answer.name(),
             Self::Lie(lie) => match lie {
                 Lie::Drop(_) => "lie: drop_events",
                 Lie::Reorder(_) => "lie: reorder_events",
@@ -333,7 +333,7 @@ impl Action {
                 | Write::Restore(_)
                 | Write::Apply(Object { binds: Some(_), .. }),
             ) => true,
-            Self::Write(_) | Self::Answer(_) | Self::Lie(_) => false,
+            Self::Write(_) | Self::ResponseFault(_) | Self::Lie(_) => false,
         }
     }
 }
@@ -342,7 +342,7 @@ impl Display for Action {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Write(write) => write!(f, "{write}"),
-            Self::Answer(answer) => write!(f, "{answer}"),
+            Self::ResponseFault(answer) => write!(f, "{answer}"),
             Self::Lie(lie) => write!(f, "{lie}"),
         }
     }

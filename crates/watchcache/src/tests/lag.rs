@@ -108,7 +108,7 @@ fn a_refused_watch_shows_no_revision() {
 /// What `replica` has at hand.
 fn at_hand(world: &World, replica: Replica) -> String {
     let read = world.read(replica);
-    let Answer::Found(page) = world.storage.list(world.now, read, &any(), &ALL) else {
+    let Lookup::Found(page) = world.storage.list(world.now, read, &any(), &ALL) else {
         panic!("no page");
     };
     story(&page)

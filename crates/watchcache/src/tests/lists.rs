@@ -74,7 +74,7 @@ fn a_compacted_page_offers_to_continue_inconsistently() {
     world.put("a/25", "");
     world.delete("a/5");
     world.storage.compact();
-    let Answer::Refused(status) = world.answer(&next(&options, first.continue_token), &ALL) else {
+    let Lookup::Refused(status) = world.answer(&next(&options, first.continue_token), &ALL) else {
         panic!("not refused");
     };
     assert_eq!(status.code, 410);
@@ -110,7 +110,7 @@ fn the_selector_reads_the_converted_object() {
         RequestedVersion::Any,
         &Loud("X"),
     );
-    let Answer::Found(Some(note)) = answer else {
+    let Lookup::Found(Some(note)) = answer else {
         panic!("not found: {answer:?}");
     };
     assert_eq!(note.tag, "X");
@@ -127,9 +127,9 @@ fn a_get_without_a_version_reads_etcd(#[case] version: RequestedVersion, #[case]
     world.put("a/1", "");
     let read = world.read(Replica::FIRST);
     let got = match world.storage.get(world.now, read, "a/1", version, &ALL) {
-        Answer::Found(Some(note)) => format!("{} {}", note.revision, note.tag),
-        Answer::Wait { until } => format!("wait {until:?}"),
-        Answer::Found(None) | Answer::Refused(_) => panic!("not found"),
+        Lookup::Found(Some(note)) => format!("{} {}", note.revision, note.tag),
+        Lookup::Wait { until } => format!("wait {until:?}"),
+        Lookup::Found(None) | Lookup::Refused(_) => panic!("not found"),
     };
     assert_eq!(got, expected);
 }

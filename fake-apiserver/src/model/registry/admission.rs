@@ -359,6 +359,10 @@ fn keep_addresses(current: &Value, object: &mut Value) {
             new[field] = value.clone();
         }
     }
+    // A client that knows one of the two fields changes both.
+    if new["clusterIP"] != old["clusterIP"] && new["clusterIPs"] == old["clusterIPs"] {
+        new["clusterIPs"] = json!([new["clusterIP"]]);
+    }
     if kind != "NodePort" && kind != "LoadBalancer" {
         return;
     }

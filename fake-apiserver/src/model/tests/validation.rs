@@ -97,6 +97,16 @@ fn a_service_keeps_its_cluster_ip() {
         ),
         "422 Service \"s\" is invalid: spec.clusterIPs[0]: Invalid value: [\"10.96.0.98\"]: may not change once set"
     );
+    // Of a client that knows only one of the fields.
+    let one = world.outcome("PATCH", &path, r#"{"spec":{"clusterIP":"10.96.0.98"}}"#);
+    assert!(
+        one.starts_with("422 ") && one.contains("spec.clusterIPs[0]"),
+        "{one}"
+    );
+    assert_eq!(
+        world.outcome("PATCH", &path, r#"{"spec":{"clusterIP":""}}"#),
+        "200 1"
+    );
     let named = r#"{"spec":{"type":"ExternalName","externalName":"x.example.com","clusterIP":null,"clusterIPs":null,"ipFamilies":null,"ipFamilyPolicy":null,"internalTrafficPolicy":null}}"#;
     assert_eq!(world.outcome("PATCH", &path, named), "200 1");
 }

@@ -116,7 +116,7 @@ fn health_resets_the_backoff_and_success_alone_does_not() {
 #[case::a_day_is_capped(86_400, 600)]
 fn retry_after_is_obeyed_up_to_a_cap(#[case] asked_for: u64, #[case] waited: u64) {
     let mut bench = Bench::new(Config::default());
-    let answer = Answer::Rejected {
+    let answer = ResponsePart::Rejected {
         http: 429,
         status: Status {
             code: 429,
@@ -142,7 +142,7 @@ fn watchers_use_different_timeouts() {
             let mut machine =
                 Machine::<()>::new(Config::default(), seed, |()| crate::object::Identity::default());
             machine.handle(Duration::ZERO, Input::Timeout);
-            let answer = Answer::PageEnd(PageMeta {
+            let answer = ResponsePart::PageEnd(PageMeta {
                 resource_version: "10".into(),
                 continue_token: "".into(),
             });

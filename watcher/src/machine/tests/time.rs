@@ -95,7 +95,7 @@ fn silence_triggers_a_probe(#[case] time: Do, #[case] next: &str) {
 #[test]
 fn delays_count_elapsed_time() {
     let mut bench = Bench::new(Config::default());
-    let answer = Answer::Rejected {
+    let answer = ResponsePart::Rejected {
         http: 503,
         status: Status::default(),
         retry_after: Some(Duration::from_secs(60)),

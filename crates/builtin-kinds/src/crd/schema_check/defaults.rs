@@ -18,7 +18,7 @@ use crate::error_list::ErrorList;
 pub(super) fn check(found: &mut ErrorList, schema: &Value, at: &str, version: Version) {
     let mut check = Check { found, version };
     let resource = Resource::new(schema);
-    check.below(schema, &Place::of(&resource), at);
+    check.below(schema, &SchemaPosition::of(&resource), at);
 }
 
 /// A resource: the object, or an embedded one.
@@ -37,7 +37,7 @@ impl<'s> Resource<'s> {
 }
 
 /// Where a schema is in the innermost resource around it, which may be this one.
-struct Place<'p> {
+struct SchemaPosition<'p> {
     resource: &'p Resource<'p>,
     /// The place of the schema that it is part of; `None` for the resource.
     above: Option<(&'p Self, Part<'p>)>,
@@ -51,7 +51,7 @@ enum Part<'p> {
     Item,
 }
 
-impl<'p> Place<'p> {
+impl<'p> SchemaPosition<'p> {
     fn of(resource: &'p Resource<'p>) -> Self {
         Self {
             resource,
@@ -98,7 +98,7 @@ struct Check<'f> {
 }
 
 impl Check<'_> {
-    fn below(&mut self, schema: &Value, place: &Place<'_>, at: &str) {
+    fn below(&mut self, schema: &Value, place: &SchemaPosition<'_>, at: &str) {
         if schema.get("default").is_some_and(|default| !default.is_null()) {
             self.own(schema, place, &format!("{at}.default"));
         }
@@ -111,16 +111,16 @@ impl Check<'_> {
         }
     }
 
-    fn part(&mut self, schema: &Value, place: &Place<'_>, part: Part<'_>, at: &str) {
+    fn part(&mut self, schema: &Value, place: &SchemaPosition<'_>, part: Part<'_>, at: &str) {
         if schema["x-kubernetes-embedded-resource"] == true {
             let resource = Resource::new(schema);
-            self.below(schema, &Place::of(&resource), at);
+            self.below(schema, &SchemaPosition::of(&resource), at);
         } else {
             self.below(schema, &place.part(part), at);
         }
     }
 
-    fn own(&mut self, schema: &Value, place: &Place<'_>, at: &str) {
+    fn own(&mut self, schema: &Value, place: &SchemaPosition<'_>, at: &str) {
         let read = as_validated(schema);
         let default = &schema["default"];
         let mut coerced = default.clone();
@@ -156,7 +156,7 @@ impl Check<'_> {
     }
 
     /// Returns why a resource whose metadata has this default is invalid.
-    fn invalid_metadata(&self, place: &Place<'_>, default: &Value) -> Option<String> {
+    fn invalid_metadata(&self, place: &SchemaPosition<'_>, default: &Value) -> Option<String> {
         let of = place.resource;
         let read = of.read.get_or_init(|| as_validated(of.schema));
         let mut resource = place.around(default.clone());

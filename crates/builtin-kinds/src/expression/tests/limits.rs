@@ -172,7 +172,7 @@ fn a_budget_ends_before_the_next_evaluation() {
     while !budget.is_exhausted() {
         assert_eq!(
             expression.evaluate(&variables, &mut budget),
-            Ok(Answer::Bool(true))
+            Ok(Evaluated::Bool(true))
         );
         evaluations += 1;
     }
@@ -188,7 +188,7 @@ fn patterns_are_compiled_within_a_budget() {
         let expression = Expression::parse_within(&source, &budget).unwrap();
         expression.evaluate(&[], &mut Budget::new(OBJECT_COST_MAX))
     };
-    assert_eq!(ends(0), Ok(Answer::Bool(true)));
+    assert_eq!(ends(0), Ok(Evaluated::Bool(true)));
     let first = (1..200).find(|nth| ends(*nth) == Err(Failure::Cost));
     assert!(first.is_some());
 }

@@ -4,7 +4,7 @@
 use ::trace::record::Verb;
 
 use crate::invariants::Ground;
-use crate::trace::{Answer, Exchange, Trace};
+use crate::trace::{Exchange, ResponseBody, Trace};
 use crate::words;
 
 /// Where a wrong version comes from.
@@ -126,7 +126,7 @@ fn continues_elsewhere(trace: &Trace<'_>, page: &Exchange<'_>) -> bool {
     let token = page.query("continue");
     let mut before = trace.lists().filter(|list| list.asked.seq < page.asked.seq);
     before.any(|list| {
-        let Some(Answer::Body(body)) = &list.answer else {
+        let Some(ResponseBody::Body(body)) = &list.answer else {
             return false;
         };
         body.continue_token.is_some() && body.continue_token == token
