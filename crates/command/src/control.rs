@@ -342,7 +342,15 @@ fn watches(room: &Room, query: &str) -> Result<ControlResponse, Refusal> {
             }
         }
     }
-    let (now, shared) = steered(room.edge.steer(|server, now| (now, shared_plurals(server))))?;
+    while room.edge.read_records(0, |records| room.watches.hear(records)) {}
+    let missed = room.watches.missed();
+    let (now, shared, open) = steered(room.edge.steer(|server, now| {
+        let open = missed.then(|| server.streams(now));
+        (now, shared_plurals(server), open)
+    }))?;
+    if let Some(open) = open {
+        room.watches.reconcile(now, &open);
+    }
     let view = room.watches.view(now, &filter, limit, &shared);
     Ok(json_answer(200, &json!(view)))
 }
@@ -366,9 +374,10 @@ fn history(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
         Refusal::bad(error.to_string())
             .hint(r#"expected an object: {"resource": "deployments.apps", "object": "default/web"}"#)
     })?;
+    while room.edge.read_records(0, |records| room.watches.hear(records)) {}
     let history = room.edge.read_records(0, |records| {
         room.watches
-            .known(|known| history::history(records, known, query))
+            .known(records, |known| history::history(records, known, query))
     });
     Ok(json_answer(200, &json!(history)))
 }

@@ -287,11 +287,6 @@ impl Running {
         mut on_records: impl FnMut(Duration, &[Record]),
     ) {
         let mut next_seq = from;
-        let heard = self.watches.clone();
-        let mut on_records = |now: Duration, records: &[Record]| {
-            heard.hear(records);
-            on_records(now, records);
-        };
         let (edge, about, judge) = (self.edge.clone(), self.about.clone(), self.judge.clone());
         let (watches, shows_page) = (self.watches.clone(), self.ui);
         let (stopping, _) = tokio::sync::watch::channel(false);

@@ -1,26 +1,32 @@
 //! The open watches of a running server, computed from its trace: whose they are, the version that each was sent, and how far
 //! that is behind. It must not know HTTP, the server, or how a view is drawn.
 //!
+//! Records are read when somebody looks, not when they are made: a server that nobody watches does nothing for it. What was
+//! trimmed from the trace by then is taken from the open responses.
+//!
 //! A watch is *behind* by the changes of its collection that were made after the version it was last sent. Before an upstream
 //! the changes are those that any watch of the collection was sent. A selector hides changes, so that it is not known for
 //! watches with one.
 //!
 //! Memory is bounded: by the open watches that are tracked, and a fixed number of changes for each watched collection.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use apimachinery::path::ResourcePath;
+use apimachinery::path::{ResourcePath, decoded_path, query_pairs};
 use fake_apiserver::fault::Ending;
 use fake_apiserver::record::{ConnId, Frame, FrameType, Record, Replica, StreamId, Verb, What};
+use fake_apiserver::server::StreamView;
 use serde::Serialize;
 
 /// Maximum number of watches that are tracked; further ones are counted.
 const WATCHES_MAX: usize = 20_000;
 
-/// Maximum number of requests whose client and resource are known: the newest.
-const ASKED_MAX: usize = 20_000;
+/// Maximum number of requests whose records are found: the newest.
+const REQUESTS_MAX: usize = 20_000;
 
 /// Changes that are kept of a watched collection: a watch that is further behind is behind by more than this.
 const CHANGES_MAX: usize = 100;
@@ -34,10 +40,13 @@ const NAMES_MAX: usize = 200;
 /// Time by which a watch may be behind in normal operation.
 const NORMAL_LAG: Duration = Duration::from_secs(1);
 
+/// Records taken at a time: the server does not run meanwhile.
+const TAKEN_AT_ONCE: usize = 20_000;
+
 /// Seconds over which a rate is averaged.
 const RATE_SECONDS: u64 = 4;
 
-/// The watches of a server, shared by the task that reads the trace and the control API.
+/// The watches of a server, shared by the requests of the control API.
 #[derive(Clone)]
 pub(crate) struct Watches(Arc<Mutex<Tracker>>);
 
@@ -156,12 +165,28 @@ impl Watches {
         Self(Arc::new(Mutex::new(tracker)))
     }
 
-    /// Takes records, in order.
-    pub(crate) fn hear(&self, records: &[Record]) {
+    /// Takes those of the kept records that it has not taken. Returns whether there are more.
+    pub(crate) fn hear(&self, records: &[Record]) -> bool {
         let mut tracker = self.lock();
-        for record in records {
+        if records.first().is_some_and(|first| first.seq > tracker.next) {
+            tracker.missed = true;
+        }
+        let new = &records[records.partition_point(|record| record.seq < tracker.next)..];
+        let taken = &new[..new.len().min(TAKEN_AT_ONCE)];
+        for record in taken {
             tracker.take(record);
         }
+        taken.len() < new.len()
+    }
+
+    /// Whether records were trimmed before they were taken, since the last [`Watches::reconcile`].
+    pub(crate) fn missed(&self) -> bool {
+        self.lock().missed
+    }
+
+    /// Corrects the watches by the open responses, after records were missed.
+    pub(crate) fn reconcile(&self, now: Duration, streams: &[StreamView]) {
+        self.lock().reconcile(now, streams);
     }
 
     /// Returns at most `limit` of the watches that `filter` lets pass. `ambiguous`: plurals that several groups serve, of which
@@ -176,10 +201,14 @@ impl Watches {
         self.lock().view(now, filter, limit, ambiguous)
     }
 
-    /// Calls `read` with the requests that are known, and the number of the first record that was not heard.
-    pub(crate) fn known<T>(&self, read: impl FnOnce(&Known<'_>) -> T) -> T {
-        let tracker = self.lock();
-        read(&Known(&tracker))
+    /// Calls `read` with what is known of requests, after the kept `records`, or most of them, were taken.
+    pub(crate) fn known<T>(&self, records: &[Record], read: impl FnOnce(&Known<'_>) -> T) -> T {
+        self.hear(records);
+        read(&Known {
+            tracker: &self.lock(),
+            records,
+            found: RefCell::default(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Tracker> {
@@ -188,19 +217,42 @@ impl Watches {
     }
 }
 
-/// The requests that a tracker knows.
-pub(crate) struct Known<'t>(&'t Tracker);
+/// What is known of requests.
+pub(crate) struct Known<'t> {
+    tracker: &'t Tracker,
+    records: &'t [Record],
+    found: RefCell<BTreeMap<StreamId, Option<Rc<Asked>>>>,
+}
 
 impl Known<'_> {
     /// Returns who sent a request.
-    pub(crate) fn asked(&self, stream: StreamId) -> Option<&Asked> {
-        let open = || self.0.open.get(&stream).map(|watch| &watch.asked);
-        self.0.asked.get(&stream).or_else(open)
+    pub(crate) fn asked(&self, stream: StreamId) -> Option<Rc<Asked>> {
+        let mut found = self.found.borrow_mut();
+        found.entry(stream).or_insert_with(|| self.find(stream)).clone()
     }
 
-    /// Returns the number of the first record that was not heard.
+    fn find(&self, stream: StreamId) -> Option<Rc<Asked>> {
+        if let Some(watch) = self.tracker.open.get(&stream) {
+            return Some(Rc::new(watch.asked.clone()));
+        }
+        let requests = &self.tracker.requests;
+        let nth = requests
+            .binary_search_by_key(&stream, |(stream, _)| *stream)
+            .ok()?;
+        let seq = requests[nth].1;
+        let at = self
+            .records
+            .binary_search_by_key(&seq, |record| record.seq)
+            .ok()?;
+        if let What::Request { path, user_agent, .. } = &self.records[at].what {
+            return Some(Rc::new(asked(path, user_agent.as_deref())));
+        }
+        None
+    }
+
+    /// Returns the number of the first record that was not taken.
     pub(crate) fn next(&self) -> u64 {
-        self.0.next
+        self.tracker.next
     }
 }
 
@@ -220,7 +272,10 @@ struct Tracker {
     untracked: BTreeMap<StreamId, ConnId>,
     /// Changes of each collection that is watched, and the number of its watches.
     changes: BTreeMap<Scope, (usize, VecDeque<Change>)>,
-    asked: BTreeMap<StreamId, Asked>,
+    /// Numbers of the records of the newest requests.
+    requests: VecDeque<(StreamId, u64)>,
+    /// Whether records were trimmed before they were taken.
+    missed: bool,
 }
 
 struct Change {
@@ -240,6 +295,8 @@ struct Watch {
     shown: String,
     /// Version up to which all changes were sent.
     version: u64,
+    /// Whether that version is known.
+    is_known: bool,
     events: u64,
     rate: Rate,
     last_event: Option<Duration>,
@@ -285,6 +342,7 @@ impl Tracker {
         let at = record.at;
         let what = &record.what;
         if let What::Request { stream, .. } = what {
+            self.note(*stream, record.seq);
             self.request(*stream, at, what);
         } else if let What::Head { stream, .. } = what {
             self.turn(*stream, State::Open);
@@ -335,10 +393,18 @@ impl Tracker {
         }
     }
 
+    fn note(&mut self, stream: StreamId, seq: u64) {
+        if self.requests.len() >= REQUESTS_MAX {
+            self.requests.pop_front();
+        }
+        let at = self.requests.partition_point(|(earlier, _)| *earlier < stream);
+        self.requests.insert(at, (stream, seq));
+    }
+
     fn request(&mut self, stream: StreamId, at: Duration, what: &What) {
         let What::Request {
             conn,
-            verb,
+            verb: Verb::Watch | Verb::WatchList,
             path,
             query,
             user_agent,
@@ -349,14 +415,6 @@ impl Tracker {
             return;
         };
         let asked = asked(path, user_agent.as_deref());
-        if self.asked.len() >= ASKED_MAX {
-            // Watches live long, and have the same in `open`.
-            self.asked.pop_first();
-        }
-        self.asked.insert(stream, asked.clone());
-        if !matches!(verb, Verb::Watch | Verb::WatchList) {
-            return;
-        }
         self.by_connection.insert((*conn, stream));
         if self.open.len() >= WATCHES_MAX {
             self.untracked.insert(stream, *conn);
@@ -387,6 +445,7 @@ impl Tracker {
                 .ok()
                 .filter(|version| *version > 0)
                 .unwrap_or(self.newest),
+            is_known: true,
             events: 0,
             rate: Rate::default(),
             last_event: None,
@@ -414,6 +473,7 @@ impl Tracker {
         };
         watch.shown.clone_from(&object.resource_version);
         watch.version = watch.version.max(version);
+        watch.is_known = true;
         if self.forwards && frame.kind.is_change() && !frame.scripted {
             let plural = watch.scope.0.clone();
             self.changed(at, &plural, &object.key, &object.resource_version);
@@ -439,6 +499,43 @@ impl Tracker {
                 changes.pop_front();
             }
             changes.push_back(Change { version, at });
+        }
+    }
+
+    /// Adds the open watches whose requests were missed, and removes those whose ends were.
+    fn reconcile(&mut self, now: Duration, streams: &[StreamView]) {
+        self.missed = false;
+        let open: BTreeSet<StreamId> = streams.iter().map(|stream| stream.stream).collect();
+        let tracked: Vec<StreamId> = self.open.keys().chain(self.untracked.keys()).copied().collect();
+        for gone in tracked.into_iter().filter(|stream| !open.contains(stream)) {
+            self.close(gone);
+        }
+        for view in streams {
+            let mut verbs = [Verb::Watch, Verb::WatchList].into_iter();
+            let verb = verbs.find(|verb| verb.word() == view.verb);
+            let Some(verb) = verb.filter(|_| !self.open.contains_key(&view.stream)) else {
+                continue;
+            };
+            let (path, query) = view.target.split_once('?').unwrap_or((&view.target, ""));
+            let what = What::Request {
+                stream: view.stream,
+                conn: view.connection,
+                verb,
+                method: view.method.clone(),
+                path: decoded_path(path).into_owned(),
+                query: query_pairs(query),
+                accept: None,
+                user_agent: view.user_agent.clone(),
+                replica: view.replica,
+                violations: Vec::new(),
+            };
+            let opened = now.saturating_sub(Duration::from_millis(view.open_ms));
+            self.request(view.stream, opened, &what);
+            if let Some(watch) = self.open.get_mut(&view.stream) {
+                // What it was sent meanwhile was missed too.
+                watch.is_known = false;
+                watch.state = State::Open;
+            }
         }
     }
 
@@ -511,7 +608,7 @@ impl Tracker {
         ambiguous: &BTreeSet<String>,
     ) -> WatchView {
         let ago = |at: Duration| now.saturating_sub(at).as_millis() as u64;
-        let is_known = !watch.selective && !ambiguous.contains(&*watch.scope.0);
+        let is_known = watch.is_known && !watch.selective && !ambiguous.contains(&*watch.scope.0);
         let changes = self.changes.get(&watch.scope).filter(|_| is_known);
         let late = changes.map(|(_, changes)| {
             let first = changes.partition_point(|change| change.version <= watch.version);
@@ -646,7 +743,8 @@ mod tests {
 
     fn heard(forwards: bool, whats: Vec<(u64, What)>) -> Watches {
         let watches = Watches::new(forwards);
-        watches.hear(&trace(whats));
+        let records = trace(whats);
+        while watches.hear(&records) {}
         watches
     }
 
@@ -747,6 +845,40 @@ mod tests {
     }
 
     #[test]
+    fn what_the_trace_no_longer_has_is_taken_from_the_open_responses() {
+        let mut records = trace(vec![
+            (1, watch(1, PODS, AT_5)),
+            (1, watch(2, PODS, AT_5)),
+            (2, wrote("a/one", 6)),
+        ]);
+        let watches = Watches::new(false);
+        assert!(!watches.hear(&records) && !watches.missed());
+        // The end of 1 and the request of 3 are gone.
+        for record in &mut records {
+            record.seq += 100;
+        }
+        watches.hear(&records[2..]);
+        assert!(watches.missed());
+        let open = |stream| StreamView {
+            stream: StreamId(stream),
+            connection: ConnId(stream),
+            replica: Replica::Primary,
+            verb: "WATCH",
+            method: "GET".to_owned(),
+            target: format!("{PODS}?watch=1&resourceVersion=5"),
+            user_agent: Some("tester/1".to_owned()),
+            open_ms: 1000,
+        };
+        watches.reconcile(Duration::from_secs(4), &[open(2), open(3)]);
+        let view = view(&watches, 4);
+        let seen: Vec<(u64, Option<usize>)> = { view.watches.iter() }
+            .map(|watch| (watch.stream, watch.behind))
+            .collect();
+        assert_eq!(seen, [(2, Some(1)), (3, None)]);
+        assert!(!watches.missed());
+    }
+
+    #[test]
     fn a_rate_is_that_of_the_last_seconds() {
         let mut rate = Rate::default();
         for second in [10, 10, 11, 11, 11, 11, 13, 13, 14] {
@@ -761,10 +893,10 @@ mod tests {
     fn memory_is_bounded() {
         let mut whats = vec![(1, watch(1, PODS, AT_5))];
         whats.extend((6..1000).map(|version| (2, wrote("a/one", version))));
-        whats.extend((2..ASKED_MAX as u64 + 100).map(|stream| (3, watch(stream, PODS, AT_5))));
+        whats.extend((2..REQUESTS_MAX as u64 + 100).map(|stream| (3, watch(stream, PODS, AT_5))));
         let watches = heard(false, whats);
         let tracker = watches.lock();
-        assert_eq!(tracker.asked.len(), ASKED_MAX);
+        assert_eq!(tracker.requests.len(), REQUESTS_MAX);
         assert_eq!(tracker.open.len(), WATCHES_MAX);
         assert!(
             tracker

@@ -2,8 +2,8 @@
 //!
 //! A stream with a rate never holds back more than a chunk: it leaves out what is over the rate, and counts it.
 
-use std::borrow::Cow;
 use std::convert::Infallible;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use report::timeline::{Line, drawn};
 use serde::Serialize;
 
 use super::answer::{ControlResponse, Refusal};
-use crate::watches::{Asked, Filter, Known, Watches, asked};
+use crate::watches::{Asked, Filter, Known, Watches};
 
 /// Maximum records per chunk.
 const CHUNK: usize = 500;
@@ -171,9 +171,8 @@ fn selected(edge: Edge, watches: Watches, options: Options) -> impl futures::Str
             if !is_first && options.rate.is_some() {
                 tick().await;
             }
-            // The reader of the trace takes these locks in the same order.
             let (text, is_behind) = edge.read_records(0, |records| {
-                watches.known(|known| turn(records, known, &mut options, is_first))
+                watches.known(records, |known| turn(records, known, &mut options, is_first))
             });
             is_first = false;
             if !text.is_empty() {
@@ -231,11 +230,8 @@ fn fits(record: &Record, known: &Known<'_>, filter: &Filter) -> bool {
 }
 
 /// Returns who sent the request that a record belongs to.
-fn whose<'k>(record: &Record, known: &'k Known<'_>) -> Option<Cow<'k, Asked>> {
-    if let What::Request { path, user_agent, .. } = &record.what {
-        return Some(Cow::Owned(asked(path, user_agent.as_deref())));
-    }
-    known.asked(record.what.stream()?).map(Cow::Borrowed)
+fn whose(record: &Record, known: &Known<'_>) -> Option<Rc<Asked>> {
+    known.asked(record.what.stream()?)
 }
 
 /// Returns the lines of some records, and moves on. Over the rate, events and writes are left out first, evenly.
