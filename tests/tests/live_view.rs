@@ -231,7 +231,7 @@ fn watches_and_history_have_versions_and_no_content() {
     let mut watch = serving.watch(path);
     serving.create("web");
     watch.next().unwrap();
-    // The reader of the trace is a separate task: the trace itself is awaited.
+    // The event is in the trace before the client has it.
     serving.json(
         "POST",
         "/v1/wait",
