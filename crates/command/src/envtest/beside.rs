@@ -18,7 +18,7 @@ use crate::Failure;
 /// Time for a process to end after SIGTERM; then it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Become another program that ends with the process that started this one (internal).
+/// Become a program that ends with the process that started it (internal).
 #[derive(Debug, Args)]
 pub(crate) struct EnvtestBeside {
     /// Program and its arguments.
