@@ -65,7 +65,7 @@ pub struct Difference {
 }
 
 /// Result of a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 pub struct Summary {
     /// Programs played.
     pub programs: u64,
@@ -75,6 +75,19 @@ pub struct Summary {
     pub different: u64,
     /// Programs during which the real server was not ready, as may happen after a restart; they prove nothing.
     pub passed_over: u64,
+}
+
+impl Summary {
+    /// Returns the result of both runs.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            programs: self.programs + other.programs,
+            steps: self.steps + other.steps,
+            different: self.different + other.different,
+            passed_over: self.passed_over + other.passed_over,
+        }
+    }
 }
 
 /// Plays the programs of `seeds` seeds from `first` on both servers; calls `found` with each difference when it is shrunk,
