@@ -69,9 +69,7 @@ fn every_text_agrees_with_the_record() {
             let is_bug = |bug: &KnownBug| {
                 bug.clients.contains(client) && bug.scenario.as_ref() == Some(&head.scenario)
             };
-            let breaks = |id: &String| {
-                record.failures.iter().any(|failure| failure.breaks.contains(id)) || bugs.iter().any(is_bug)
-            };
+            let breaks = |id: &String| record.has_broken(id) || bugs.iter().any(is_bug);
             for id in head
                 .requirements
                 .iter()

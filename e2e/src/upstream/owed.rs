@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use conformance::baseline::{Baseline, Known};
 use scenario::catalogue::{self, Consequence, Provoker, Requirement};
 use serde::Deserialize;
 
-use crate::adapters::{KnownBug, Registry};
+use crate::adapters::{KnownBug, Registry, known_failures};
 
 /// Word for a defect that no public issue describes.
 pub const NONE_PUBLIC: &str = "none public";
@@ -20,25 +21,6 @@ const OLDER: [&str; 4] = [
     "kubernetes-javascript-1",
 ];
 
-/// Known failure of a client.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Failure {
-    /// Scenario that fails.
-    pub scenario: String,
-    /// Outcome of the test.
-    pub outcome: String,
-    /// Requirements that the failure breaks.
-    pub breaks: Vec<String>,
-    /// Why the client fails.
-    pub reason: String,
-    /// Name in adapters/sources of what causes it.
-    #[serde(default)]
-    pub source: Option<String>,
-    /// URL, `owner/repo#number`, or `none public`.
-    pub issue: String,
-}
-
 /// The record of a client.
 #[derive(Debug)]
 pub struct Record {
@@ -47,7 +29,7 @@ pub struct Record {
     /// Version of its library that was measured.
     pub version: String,
     /// Its known failures.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<Known>,
 }
 
 impl Record {
@@ -67,12 +49,14 @@ impl Record {
         }
         let mut records = Vec::new();
         for client in Registry::read(root)?.clients {
-            let file = root.join(format!("adapters/known-failures/{}.yaml", client.name));
+            let file = known_failures(root, &client.name);
             if !file.is_file() {
                 continue;
             }
-            let failures = serde_saphyr::from_str(&super::read(&file)?)
-                .map_err(|error| format!("{}: {error}", file.display()))?;
+            let failures = Baseline::read(&file).map_err(|error| error.to_string())?.entries;
+            if let Some(vague) = failures.iter().find(|failure| failure.breaks.is_none()) {
+                return Err(format!("{}:{}: list what it breaks", file.display(), vague.line));
+            }
             let file = root.join(format!("adapters/results/{}.json", client.name));
             let results: Results = serde_json::from_str(&super::read(&file)?)
                 .map_err(|error| format!("{}: {error}", file.display()))?;
@@ -91,7 +75,12 @@ impl Record {
             .failures
             .iter()
             .filter(move |failure| failure.scenario == scenario);
-        of.flat_map(|failure| failure.breaks.iter().map(String::as_str))
+        of.flat_map(broken)
+    }
+
+    /// Whether any scenario shows the client to break a requirement.
+    pub fn has_broken(&self, requirement: &str) -> bool {
+        self.failures.iter().flat_map(broken).any(|id| id == requirement)
     }
 }
 
@@ -134,7 +123,7 @@ pub fn owed(
             if !provoker(&failure.scenario).is_none_or(is_real) {
                 continue;
             }
-            let broken = failure.breaks.iter().filter_map(|id| catalogue::requirement(id));
+            let broken = broken(failure).filter_map(catalogue::requirement);
             let weighs = |requirement: &&Requirement| is_real(requirement.provoked_by) && weighs(requirement);
             owed.extend(broken.filter(weighs).map(|requirement| Owed::Requirement {
                 client: record.client.clone(),
@@ -177,6 +166,10 @@ pub fn is_explained(owed: &Owed, records: &[Record], bugs: &[KnownBug]) -> bool 
     })
 }
 
+fn broken(failure: &Known) -> impl Iterator<Item = &str> {
+    failure.breaks.iter().flatten().map(String::as_str)
+}
+
 /// Whether the consequence of breaking a requirement weighs.
 fn weighs(requirement: &Requirement) -> bool {
     matches!(
@@ -193,7 +186,7 @@ mod tests {
         Record {
             client: "x".to_owned(),
             version: "1".to_owned(),
-            failures: serde_saphyr::from_str(failures).unwrap(),
+            failures: Baseline::parse(failures, Path::new("k.yaml")).unwrap().entries,
         }
     }
 
