@@ -29,6 +29,11 @@ pub fn control_schemas() -> (Value, Value) {
     (rule(), wait())
 }
 
+/// Returns the keys of actions by section of the manual, in the order declared.
+pub fn action_sections() -> &'static [(&'static str, &'static [&'static str])] {
+    raw::ActionKeys::SECTIONS
+}
+
 fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.definitions_path = "/$defs".into();

@@ -1,5 +1,7 @@
 //! `cargo xtask schema`.
 
+mod manual;
+
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -10,7 +12,13 @@ const MANUAL: &str = "docs/scenario-language.md";
 
 /// Writes the schema files, and the manual's tables of actions.
 pub(crate) fn write() -> ExitCode {
-    let manual = std::fs::read_to_string(root().join(MANUAL)).unwrap_or_default();
+    let manual = match manual() {
+        Ok((_, current)) => current,
+        Err(why) => {
+            let _closed_pipe = writeln!(std::io::stderr(), "{why}");
+            return ExitCode::from(USAGE);
+        }
+    };
     let files = [
         ("schema/scenario.v1.json", fake_apiserver::scenario::json_schema()),
         (
@@ -18,7 +26,7 @@ pub(crate) fn write() -> ExitCode {
             conformance::adapter::message::json_schema(),
         ),
         ("schema/results.v1.json", report::results::json_schema()),
-        (MANUAL, fake_apiserver::scenario::with_action_tables(&manual)),
+        (MANUAL, manual),
     ];
     for (name, text) in files {
         let path = root().join(name);
@@ -34,4 +42,13 @@ pub(crate) fn write() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Returns the manual as it is, and with current tables.
+fn manual() -> Result<(String, String), String> {
+    let wrong = |why: &dyn std::fmt::Display| format!("{MANUAL}: {why}");
+    let found = std::fs::read_to_string(root().join(MANUAL)).map_err(|why| wrong(&why))?;
+    let schema = serde_json::from_str(&fake_apiserver::scenario::json_schema()).map_err(|why| wrong(&why))?;
+    let current = manual::with_action_tables(&found, &schema).map_err(|why| wrong(&why))?;
+    Ok((found, current))
 }

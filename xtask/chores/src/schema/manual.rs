@@ -1,26 +1,26 @@
-//! Tables of actions in the manual, generated from the schema.
+//! Tables of actions in the manual, made of the schema. It must not read files.
 
+use fake_apiserver::scenario::action_sections;
 use serde_json::Value;
 
-use super::raw::ActionKeys;
-use super::schema::schema;
+/// End of a table.
+const END: &str = "<!-- end -->";
 
 /// Returns the manual with current tables of actions: the lines between `<!-- actions: SECTION -->` and `<!-- end -->`.
+/// `schema`: that of scenario files.
 ///
-/// # Panics
-/// If a section has no such lines.
-pub fn with_action_tables(manual: &str) -> String {
-    let schema = schema();
+/// # Errors
+/// A section has no such lines.
+pub(super) fn with_action_tables(manual: &str, schema: &Value) -> Result<String, String> {
     let mut manual = manual.to_owned();
-    for (section, keys) in ActionKeys::SECTIONS {
+    for (section, keys) in action_sections() {
         let begin = format!("<!-- actions: {section} -->\n");
-        let start = manual.find(&begin).expect("the manual has every section") + begin.len();
-        let length = manual[start..]
-            .find("<!-- end -->")
-            .expect("a section has an end");
-        manual.replace_range(start..start + length, &table(&schema, keys));
+        let missing = || format!("there is no `{}` with `{END}` after it", begin.trim_end());
+        let start = manual.find(&begin).ok_or_else(missing)? + begin.len();
+        let length = manual[start..].find(END).ok_or_else(missing)?;
+        manual.replace_range(start..start + length, &table(schema, keys));
     }
-    manual
+    Ok(manual)
 }
 
 fn table(schema: &Value, keys: &[&str]) -> String {
@@ -71,14 +71,20 @@ fn argument(schema: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::manual;
 
     #[test]
     fn the_tables_of_actions_are_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario-language.md");
-        let manual = std::fs::read_to_string(path).unwrap_or_default();
+        let (found, current) = manual().unwrap();
         assert!(
-            manual == with_action_tables(&manual),
+            found == current,
             "docs/scenario-language.md is stale: run `cargo xtask schema` and commit it"
         );
+    }
+
+    #[test]
+    fn a_section_that_is_gone_is_named() {
+        let missing = with_action_tables("# Manual", &Value::Null).unwrap_err();
+        assert!(missing.contains("<!-- actions: "), "{missing}");
     }
 }
