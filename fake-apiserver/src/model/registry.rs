@@ -553,6 +553,7 @@ impl Writer<'_> {
         outcome: Outcome,
     ) -> Result<Bytes, Status> {
         let kind = self.stored_kind();
+        let settles_later = self.settles_later && matches!(outcome, Outcome::Put(_));
         let (stored_as, outcome, shown) = self.in_storage(outcome)?;
         if self.dry_run {
             self.model.dry_runs += 1;
@@ -586,6 +587,9 @@ impl Writer<'_> {
             (None, Some(read_back)) => self.shown(read_back),
             (None, None) => self.shown(&written.stored),
         };
+        if settles_later {
+            self.model.unsettled.insert(written.revision);
+        }
         if written.op.is_some() {
             self.written.push(written);
         }

@@ -183,12 +183,7 @@ impl Writer<'_> {
             }
         }
         self.check_size(&outcome)?;
-        let settles_later = self.settles_later && !self.dry_run;
-        let shown = self.commit(key, None, outcome)?;
-        if settles_later && let Some(written) = self.written.last() {
-            self.model.unsettled.insert(written.revision);
-        }
-        Ok((201, shown))
+        Ok((201, self.commit(key, None, outcome)?))
     }
 
     /// Checks that a new object is valid and has no resourceVersion.

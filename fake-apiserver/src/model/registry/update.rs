@@ -303,12 +303,7 @@ impl Writer<'_> {
             }
         }
         self.check_size(&outcome)?;
-        let settles_later = self.settles_later && !self.dry_run && matches!(outcome, write::Outcome::Put(_));
-        let shown = self.commit(current.key.clone(), Some(current), outcome)?;
-        if settles_later && let Some(written) = self.written.last() {
-            self.model.unsettled.insert(written.revision);
-        }
-        Ok((200, shown))
+        Ok((200, self.commit(current.key.clone(), Some(current), outcome)?))
     }
 
     /// Returns whether a custom resource has fields in the version in which it was written that the version of this write does

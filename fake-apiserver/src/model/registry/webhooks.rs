@@ -24,8 +24,7 @@ use crate::api::access::User;
 use crate::api::write::check_namespace;
 use crate::model::Model;
 use crate::model::hooks::Reply;
-use crate::model::write::Live;
-use crate::model::write::{self, Outcome};
+use crate::model::write::{self, Live, Outcome};
 
 /// Attributes of a write (`admission.Attributes`), its objects in the version in which they are stored.
 #[derive(Debug, Clone, Copy)]
