@@ -139,7 +139,7 @@ pub(super) async fn real(
     let real = Real::start(program, arguments, &front).await?;
     let origin = Origin::Upstream {
         url: real.cluster.server().to_owned(),
-        upstream: real.upstream(),
+        upstream: real.cluster.clone(),
         version: None,
     };
     let logs_all = front.logs_all;

@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use clap::Args;
@@ -104,18 +103,16 @@ impl Beside {
     }
 
     /// Stops it, and waits until it has ended.
-    pub(super) async fn stop(mut self) -> Option<ExitStatus> {
+    pub(super) async fn stop(mut self) {
         let id = self.child.id().and_then(|id| i32::try_from(id).ok());
         if let Some(pid) = id.and_then(Pid::from_raw) {
             // It may have ended.
             let _ = kill_process(pid, Signal::TERM);
         }
-        if let Ok(ended) = tokio::time::timeout(GRACE, self.child.wait()).await {
-            return ended.ok();
+        if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
+            // It may have ended.
+            let _ = self.child.kill().await;
         }
-        // It may have ended.
-        let _ = self.child.kill().await;
-        None
     }
 }
 

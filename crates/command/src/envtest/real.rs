@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use fake_apiserver::api::access::ADMINS;
 use fake_apiserver::net::tls::{Authority, TlsError};
-use fake_apiserver::net::{self, Credentials, Upstream};
+use fake_apiserver::net::{self, Credentials};
 use upstream::{Cluster, Lending};
 
 use super::beside::Beside;
@@ -78,11 +78,6 @@ impl Real {
             cluster: Arc::new(cluster),
             kubeconfig,
         })
-    }
-
-    /// Returns what answers requests.
-    pub(super) fn upstream(&self) -> Arc<dyn Upstream> {
-        self.cluster.clone()
     }
 }
 
