@@ -13,7 +13,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use exchange::{Exchanges, Kind as RequestKind};
-use trace::record::{ConnId, ObjectRef, Record, Side, StoreWrite, StreamId, What, WriteOp};
+use trace::record::{
+    ConnId, ConnectionRecord, ExchangeRecord, Group, ObjectRef, Record, Side, StoreRecord, StoreWrite,
+    StreamId, What, WriteOp,
+};
 
 use crate::chosen::{Cannot, Chosen, choose};
 use crate::file::{Origin, Recording};
@@ -263,53 +266,58 @@ impl<'r> Story<'r> {
         {
             return;
         }
-        match &record.what {
-            What::Request { stream, .. } => self.on_request(*stream),
-            What::Head { stream, status, .. } => {
+        let is_after_start = record.seq >= self.first;
+        match record.what.group() {
+            Group::Exchange(ExchangeRecord::Request { stream, .. }) => self.on_request(*stream),
+            Group::Exchange(ExchangeRecord::Head { stream, status, .. }) => {
                 self.pending = self.pending.filter(|pending| pending != stream);
                 if *status == 200 && self.exchanges.of(*stream).kind == RequestKind::Watch {
                     self.open.insert(*stream);
                 }
             }
-            What::Frame { stream, frame } => self.on_frame(record.seq, *stream, frame, at),
-            What::Page { resource_version, .. } => {
+            Group::Exchange(ExchangeRecord::Frame { stream, frame }) => {
+                self.on_frame(record.seq, *stream, frame, at);
+            }
+            Group::Exchange(ExchangeRecord::Page { resource_version, .. }) => {
                 if self.origin == Origin::Model {
                     self.store.saw(resource_version);
                 }
             }
-            What::End {
+            Group::Exchange(ExchangeRecord::End {
                 stream,
                 how,
                 by: Side::Server,
-            } => self.on_end(*stream, *how, at),
-            What::End { stream, .. } => {
+            }) => self.on_end(*stream, *how, at),
+            Group::Exchange(ExchangeRecord::End {
+                stream,
+                by: Side::Client,
+                ..
+            }) => {
                 self.open.remove(stream);
             }
-            What::Wrote(write) if record.seq >= self.first => self.on_write(record.seq, write, at),
-            What::Restored { to } if record.seq >= self.first => self.on_restore(*to, at),
-            What::Turned { how, .. } if record.seq >= self.first => self.on_turn(how, at),
-            What::Goaway { conn } => self.on_goaway(*conn, at),
-            What::Wrote(_)
-            | What::Restored { .. }
-            | What::Turned { .. }
-            | What::Connected { .. }
-            | What::Refused
-            | What::Disconnected { .. }
-            | What::Body { .. }
-            | What::Torn { .. }
-            | What::Sent { .. }
-            | What::Withheld { .. }
-            | What::Step { .. }
-            | What::Rule { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Webhook { .. }
-            | What::Reported(_)
-            | What::ClientExited { .. }
-            | What::ClientRestarted { .. }
-            | What::StopRequested
-            | What::LeftOpen { .. }
-            | What::RunEnded(_) => {}
+            Group::Store(StoreRecord::Wrote(write)) if is_after_start => {
+                self.on_write(record.seq, write, at);
+            }
+            Group::Store(StoreRecord::Restored { to }) if is_after_start => self.on_restore(*to, at),
+            Group::Store(StoreRecord::Turned { how, .. }) if is_after_start => self.on_turn(how, at),
+            Group::Connection(ConnectionRecord::Goaway { conn }) => self.on_goaway(*conn, at),
+            Group::Connection(
+                ConnectionRecord::Connected { .. }
+                | ConnectionRecord::Refused
+                | ConnectionRecord::Disconnected { .. },
+            )
+            | Group::Exchange(
+                ExchangeRecord::Body { .. }
+                | ExchangeRecord::Torn { .. }
+                | ExchangeRecord::Sent { .. }
+                | ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Webhook { .. },
+            )
+            | Group::Store(
+                StoreRecord::Wrote(_) | StoreRecord::Restored { .. } | StoreRecord::Turned { .. },
+            )
+            | Group::Script(_)
+            | Group::Run(_) => {}
         }
     }
 

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use trace::fault::Ending;
-use trace::record::{ConnId, Frame, FrameType, ObjectRef, Record, Side, StreamId, Verb, What};
+use trace::record::{
+    ConnId, ExchangeRecord, Frame, FrameType, Group, ObjectRef, Record, Side, StreamId, Verb, What,
+};
 
 use super::words;
 use crate::chosen::Chosen;
@@ -381,8 +383,11 @@ impl<'r> Exchange<'r> {
 
     /// Adds a record of the response.
     fn take(&mut self, record: &'r Record) {
-        match &record.what {
-            What::Head {
+        let Group::Exchange(part) = record.what.group() else {
+            return;
+        };
+        match part {
+            ExchangeRecord::Head {
                 status,
                 retry_after,
                 scripted,
@@ -395,7 +400,7 @@ impl<'r> Exchange<'r> {
                     scripted: *scripted,
                 });
             }
-            What::Page {
+            ExchangeRecord::Page {
                 resource_version,
                 continue_token,
                 remaining,
@@ -411,7 +416,7 @@ impl<'r> Exchange<'r> {
                     scripted: *scripted,
                 });
             }
-            What::Body {
+            ExchangeRecord::Body {
                 reason,
                 message,
                 continue_token,
@@ -423,30 +428,11 @@ impl<'r> Exchange<'r> {
                     has_token: continue_token.is_some(),
                 });
             }
-            What::Torn { sent, .. } => self.torn = Some(*sent),
-            What::Frame { frame, .. } => self.frames.push((record.seq, frame)),
-            What::Withheld { object, .. } => self.withheld.push(object),
-            What::End { how, by, .. } => self.end = Some((record.at, *how, *by)),
-            What::Request { .. }
-            | What::Sent { .. }
-            | What::Connected { .. }
-            | What::Goaway { .. }
-            | What::Refused
-            | What::Disconnected { .. }
-            | What::Wrote(_)
-            | What::Restored { .. }
-            | What::Turned { .. }
-            | What::Step { .. }
-            | What::Rule { .. }
-            | What::Bound { .. }
-            | What::ScriptDone
-            | What::Webhook { .. }
-            | What::Reported(_)
-            | What::ClientExited { .. }
-            | What::ClientRestarted { .. }
-            | What::StopRequested
-            | What::LeftOpen { .. }
-            | What::RunEnded(_) => {}
+            ExchangeRecord::Torn { sent, .. } => self.torn = Some(*sent),
+            ExchangeRecord::Frame { frame, .. } => self.frames.push((record.seq, frame)),
+            ExchangeRecord::Withheld { object, .. } => self.withheld.push(object),
+            ExchangeRecord::End { how, by, .. } => self.end = Some((record.at, *how, *by)),
+            ExchangeRecord::Request { .. } | ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. } => {}
         }
     }
 }
