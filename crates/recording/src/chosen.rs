@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use apimachinery::path::{ResourcePath, decoded_path};
 use judge::wire::{Loops, Violation, WireJudge};
+use scenario::matching::Read;
 use trace::record::{Record, StreamId, Verb, What};
 
 use crate::file::{Origin, Recording};
@@ -264,10 +265,8 @@ fn asked(record: &Record) -> Option<Asked> {
     };
     let path = decoded_path(path);
     let place = ResourcePath::read(&path).filter(|_| *verb != Verb::Other)?;
-    let param = |name: &str| {
-        let found = query.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.clone()).unwrap_or_default()
-    };
+    let read = Read { verb: *verb, query };
+    let param = |name: &str| read.param(name).unwrap_or_default().to_owned();
     Some(Asked {
         stream: *stream,
         seq: record.seq,
@@ -280,7 +279,7 @@ fn asked(record: &Record) -> Option<Asked> {
             labels: param("labelSelector"),
             fields: param("fieldSelector"),
         },
-        is_watch: matches!(verb, Verb::Watch | Verb::WatchList),
-        starts: scenario::matching::Read { verb: *verb, query }.is_start(),
+        is_watch: read.is_watch(),
+        starts: read.is_start(),
     })
 }

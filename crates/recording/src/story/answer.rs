@@ -105,7 +105,7 @@ impl<'r> Story<'r> {
         if dropped > 0 {
             self.steps.at_request(format!("{{drop_events: {dropped}}}"));
         }
-        if exchange.verb == Verb::WatchList && self.origin == Origin::Model {
+        if exchange.read.verb == Verb::WatchList && self.origin == Origin::Model {
             match exchange.marker() {
                 None if lasted(exchange) => self.steps.at_request("no_bookmarks".to_owned()),
                 Some(frame) if frame.scripted => {

@@ -101,7 +101,7 @@ impl Story<'_> {
             | FrameType::Raw => Change::Write(object.key.clone(), self.object(object)),
         };
         let at_request = self.is_at_watch(stream, at);
-        if !self.is_listed && self.exchanges.of(stream).starts_without_list() && *kind == FrameType::Added {
+        if !self.is_listed && self.exchanges.of(stream).read.is_start() && *kind == FrameType::Added {
             // One of the initial events of a watch without a list.
             if self.store.change(change) {
                 let manifest = self.kind.manifest(

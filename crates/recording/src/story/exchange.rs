@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use scenario::matching::Read;
 use trace::fault::Ending;
 use trace::record::{
-    ConnId, ExchangeRecord, Frame, FrameType, Group, ObjectRef, Record, Side, StreamId, Verb, What,
+    ConnId, ExchangeRecord, Frame, FrameType, Group, ObjectRef, Record, Side, StreamId, What,
 };
 
 use super::words;
@@ -51,11 +52,10 @@ pub(super) struct Body<'r> {
 pub(super) struct Exchange<'r> {
     pub(super) kind: Kind,
     pub(super) trigger: String,
-    pub(super) verb: Verb,
     pub(super) seq: u64,
     pub(super) at: Duration,
     pub(super) conn: ConnId,
-    pub(super) query: &'r [(String, String)],
+    pub(super) read: Read<'r>,
     pub(super) accept: Option<&'r str>,
     pub(super) head: Option<Head>,
     pub(super) page: Option<Page<'r>>,
@@ -75,19 +75,6 @@ pub(super) struct Rules {
 }
 
 impl Exchange<'_> {
-    pub(super) fn param(&self, name: &str) -> Option<&str> {
-        let found = self.query.iter().find(|(key, _)| key == name);
-        found
-            .map(|(_, value)| value.as_str())
-            .filter(|value| !value.is_empty())
-    }
-
-    /// Whether it is a watch that begins with the objects.
-    pub(super) fn starts_without_list(&self) -> bool {
-        let is_versionless = matches!(self.param("resourceVersion"), None | Some("0"));
-        self.verb == Verb::WatchList || self.verb == Verb::Watch && is_versionless
-    }
-
     /// Whether its last frame was cut, which is an action by itself.
     pub(super) fn is_cut(&self) -> bool {
         self.frames.last().is_some_and(|(_, frame)| !frame.whole())
@@ -205,15 +192,15 @@ impl<'r> Exchanges<'r> {
                 ..
             } = &record.what
             {
-                let (kind, trigger) = counts.count(*verb, query);
+                let read = Read { verb: *verb, query };
+                let (kind, trigger) = counts.count(read);
                 let exchange = Exchange {
                     kind,
                     trigger,
-                    verb: *verb,
                     seq: record.seq,
                     at: record.at,
                     conn: *conn,
-                    query,
+                    read,
                     accept: accept.as_deref(),
                     head: None,
                     page: None,
@@ -342,15 +329,12 @@ struct Counts<'r> {
 }
 
 impl<'r> Counts<'r> {
-    fn count(&mut self, verb: Verb, query: &'r [(String, String)]) -> (Kind, String) {
-        if matches!(verb, Verb::Watch | Verb::WatchList) {
+    fn count(&mut self, read: Read<'r>) -> (Kind, String) {
+        if read.is_watch() {
             self.watches += 1;
             return (Kind::Watch, format!("{{watch: {}}}", self.watches));
         }
-        let token = query
-            .iter()
-            .find(|(name, value)| name == "continue" && !value.is_empty());
-        let Some((_, token)) = token else {
+        let Some(token) = read.param("continue") else {
             (self.lists, self.pages, self.token) = (self.lists + 1, 1, None);
             return (Kind::List, format!("{{list: {}}}", self.lists));
         };
@@ -432,7 +416,8 @@ impl<'r> Exchange<'r> {
             ExchangeRecord::Frame { frame, .. } => self.frames.push((record.seq, frame)),
             ExchangeRecord::Withheld { object, .. } => self.withheld.push(object),
             ExchangeRecord::End { how, by, .. } => self.end = Some((record.at, *how, *by)),
-            ExchangeRecord::Request { .. } | ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. } => {}
+            ExchangeRecord::Request { .. } | ExchangeRecord::Sent { .. } | ExchangeRecord::Webhook { .. } => {
+            }
         }
     }
 }

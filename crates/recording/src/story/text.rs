@@ -228,7 +228,7 @@ impl Story<'_> {
             .iter()
             .find(|exchange| exchange.kind == Kind::Watch);
         if let Some(list) = list {
-            match list.param("limit") {
+            match list.read.param("limit") {
                 Some(DEFAULT_LIMIT) => {}
                 Some(limit) => drop(
                     limit
@@ -238,15 +238,15 @@ impl Story<'_> {
                 ),
                 None => drop(set("page_size", json!("none"))),
             }
-            if list.param("resourceVersion") == Some("0") {
+            if list.read.param("resourceVersion") == Some("0") {
                 set("list_semantic", json!("any"));
             }
         }
         if let Some(watch) = watch {
-            if watch.verb == Verb::WatchList {
+            if watch.read.verb == Verb::WatchList {
                 set("initial_list", json!("streaming_list"));
             }
-            if !matches!(watch.param("allowWatchBookmarks"), Some("true" | "1")) {
+            if !matches!(watch.read.param("allowWatchBookmarks"), Some("true" | "1")) {
                 set("bookmarks", json!(false));
             }
         }
