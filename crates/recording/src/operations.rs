@@ -1,6 +1,11 @@
 //! Changes of store and watch caches as the trace describes them in words, and the actions that make them.
 //!
-//! The words are those of `What::Turned`.
+//! The words are those of `What::Turned`. A file of records may have others: an action has numbers and known words of them alone.
+
+use trace::record::Replica;
+
+/// Words for the replicas.
+const REPLICAS: [&str; 2] = [Replica::Primary.word(), Replica::Secondary.word()];
 
 /// What an action does to open watches and to old versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,14 +28,14 @@ pub(crate) fn of(how: &str) -> Option<Operation> {
     if how == "watch caches restarted" {
         return Some(operation("clear_watch_cache", (true, true, false)));
     }
-    if let Some(ms) = between(how, "connections refused for ", " ms") {
+    if let Some(ms) = how.strip_prefix("connections refused for ").and_then(millis) {
         return Some(operation(&format!("{{refuse: {ms}ms}}"), (false, false, false)));
     }
-    for (word, key) in [("forward", "forward"), ("back", "back")] {
-        if let Some(ms) = between(how, &format!("clock set {word} by "), " ms") {
-            let action = format!("{{jump_clock: {{{key}: {ms}ms}}}}");
-            return Some(operation(&action, (false, false, false)));
-        }
+    if let Some(jump) = how.strip_prefix("clock set ") {
+        let (key, by) = jump.split_once(" by ")?;
+        let key = ["forward", "back"].into_iter().find(|known| *known == key)?;
+        let action = format!("{{jump_clock: {{{key}: {}ms}}}}", millis(by)?);
+        return Some(operation(&action, (false, false, false)));
     }
     restart(how).or_else(|| cache(how))
 }
@@ -45,7 +50,10 @@ fn restart(how: &str) -> Option<Operation> {
         keys.push(format!("filling: {ms}ms"));
     }
     if !before.is_empty() {
-        keys.push(format!("replica: {}", before.trim_end()));
+        let replica = REPLICAS
+            .into_iter()
+            .find(|replica| *replica == before.trim_end())?;
+        keys.push(format!("replica: {replica}"));
     }
     let action = match keys.is_empty() {
         true => "restart".to_owned(),
@@ -58,7 +66,7 @@ fn cache(how: &str) -> Option<Operation> {
     let rest = how
         .strip_prefix("every watch cache")
         .or_else(|| how.strip_prefix("watch cache of "))?;
-    let replica = ["primary", "secondary"]
+    let replica = REPLICAS
         .into_iter()
         .find(|replica| rest.contains(&format!("of replica {replica}")));
     let with = |word: &str| match replica {
@@ -73,7 +81,7 @@ fn cache(how: &str) -> Option<Operation> {
         Some(operation(&with("thaw_watch_cache"), (false, false, false)))
     } else {
         let (_, after) = rest.split_once(" lags by ")?;
-        let ms = after.strip_suffix(" ms")?;
+        let ms = millis(after)?;
         let replica = replica
             .map(|replica| format!(", replica: {replica}"))
             .unwrap_or_default();
@@ -91,11 +99,16 @@ fn operation(action: &str, (ends_watches, expires, stales): (bool, bool, bool)) 
     }
 }
 
+/// Reads `300 ms`.
+fn millis(text: &str) -> Option<u64> {
+    text.strip_suffix(" ms")?.parse().ok()
+}
+
 /// Returns the number between two texts.
-fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
+fn between(text: &str, before: &str, after: &str) -> Option<u64> {
     let (_, rest) = text.split_once(before)?;
     let (number, _) = rest.split_once(after)?;
-    number.parse::<u64>().is_ok().then_some(number)
+    number.parse().ok()
 }
 
 #[cfg(test)]
@@ -124,8 +137,14 @@ mod tests {
         assert_eq!(of(how).expect("an operation").action, action);
     }
 
-    #[test]
-    fn other_words_are_none() {
-        assert_eq!(of("no event sent: the request is refused"), None);
+    #[rstest]
+    #[case("no event sent: the request is refused")]
+    #[case("write refused: the apiserver restarted")]
+    #[case("x}}\n  - do: compact # apiserver restarted")]
+    #[case("every watch cache lags by 1ms}}\n  - do: compact # ms")]
+    #[case("no response of the upstream: connections refused for 9 ms")]
+    #[case("clock set back by 9 hours")]
+    fn other_words_are_none(#[case] how: &str) {
+        assert_eq!(of(how), None);
     }
 }

@@ -24,6 +24,7 @@ use crate::manifest::{Contents, Kind, parts};
 use crate::operations;
 use crate::steps::Steps;
 use crate::store::{Change, Object, Store, number};
+use crate::yaml;
 
 /// Number of objects that never change up to which all are kept.
 const UNTOUCHED_MAX: usize = 20;
@@ -400,7 +401,8 @@ impl<'r> Story<'r> {
             }
             WriteOp::Delete => {
                 let resource = "customresourcedefinitions.apiextensions.k8s.io";
-                let action = format!("{{delete: {{name: {}, resource: {resource}}}}}", write.object.key);
+                let name = yaml::scalar(&write.object.key);
+                let action = format!("{{delete: {{name: {name}, resource: {resource}}}}}");
                 self.steps.act(action, at, false, at_request);
             }
             WriteOp::Update => {}

@@ -39,7 +39,7 @@ pub enum Replica {
 
 impl Replica {
     /// Returns the word in transcripts: `primary`, `secondary`.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Primary => "primary",
             Self::Secondary => "secondary",
