@@ -75,12 +75,12 @@ pub enum Cannot {
 
 /// Returns the violations that the wire judge finds in a recording, in order.
 pub fn violations(recording: &Recording) -> Vec<Violation> {
-    let found = judged(recording, &recording.records);
+    let found = judged(recording, recording.records.iter());
     found.into_iter().map(|(_, violation)| violation).collect()
 }
 
 /// Returns the violations, each with the `seq` of the record that completes its proof.
-fn judged(recording: &Recording, records: &[Record]) -> Vec<(u64, Violation)> {
+fn judged<'r>(recording: &Recording, records: impl Iterator<Item = &'r Record>) -> Vec<(u64, Violation)> {
     // An audit log has no versions, and no ends: it proves nothing.
     if recording.origin() == Origin::AuditLog {
         return Vec::new();
@@ -89,8 +89,9 @@ fn judged(recording: &Recording, records: &[Record]) -> Vec<(u64, Violation)> {
     if recording.origin() == Origin::Upstream {
         judge = judge.behind_upstream();
     }
-    let mut found = Vec::new();
+    let (mut found, mut last) = (Vec::new(), (0, Duration::ZERO));
     for record in records {
+        last = (record.seq, record.at);
         found.extend(
             judge
                 .take(record)
@@ -98,9 +99,6 @@ fn judged(recording: &Recording, records: &[Record]) -> Vec<(u64, Violation)> {
                 .map(|violation| (record.seq, violation)),
         );
     }
-    let last = records
-        .last()
-        .map_or((0, Duration::ZERO), |record| (record.seq, record.at));
     let later = judge.pass_time(last.1 + AFTERWARDS).into_iter();
     found.extend(later.map(|violation| (last.0, violation)));
     found
@@ -128,7 +126,7 @@ struct Asked {
 /// `INV-04#2`); `None`: the first violation, or all of the first collection that is watched.
 pub(crate) fn choose(recording: &Recording, around: Option<&str>) -> Result<Chosen, Cannot> {
     let asked: Vec<Asked> = recording.records.iter().filter_map(asked).collect();
-    let found = judged(recording, &recording.records);
+    let found = judged(recording, recording.records.iter());
     let violation = match around {
         Some(wanted) => Some(named(&found, wanted)?),
         None => found.first(),
@@ -182,9 +180,8 @@ fn start(recording: &Recording, violation: &Violation, own: &[&Asked], to: u64) 
             None => record.seq >= from || matches!(record.what, What::Wrote(_) | What::Connected { .. }),
         };
         let records = recording.records.iter().filter(|record| record.seq <= to);
-        let records: Vec<Record> = records.filter(is_left).cloned().collect();
         let check = &violation.found.check;
-        judged(recording, &records)
+        judged(recording, records.filter(is_left))
             .iter()
             .any(|(_, found)| found.found.check == *check)
     };

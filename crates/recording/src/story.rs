@@ -242,20 +242,13 @@ impl<'r> Story<'r> {
             }))
         });
         touched.extend(listed.flatten().map(|item| item.key.as_str()));
-        let last_items: Option<BTreeSet<&str>> = self
-            .exchanges
-            .last_list()
-            .map(|items| items.iter().map(|item| item.key.as_str()).collect());
-        if let Some(last) = last_items.filter(|_| self.origin != Origin::Model) {
-            let objects = self.store.objects().keys();
-            let gone: Vec<&String> = objects.filter(|key| !last.contains(key.as_str())).collect();
-            let all = records.iter().filter_map(|record| {
-                let What::Page { items, .. } = &record.what else {
-                    return None;
-                };
-                Some(items.iter().map(|item| &item.key))
-            });
-            touched.extend(all.flatten().filter(|key| gone.contains(key)).map(String::as_str));
+        // And what is gone.
+        if self.origin != Origin::Model
+            && let (Some(first), Some(last)) = (self.exchanges.first_list(), self.exchanges.last_list())
+        {
+            let left: BTreeSet<&str> = last.into_iter().map(|item| item.key.as_str()).collect();
+            let listed = first.into_iter().map(|item| item.key.as_str());
+            touched.extend(listed.filter(|key| !left.contains(key)));
         }
         touched
     }
