@@ -35,13 +35,9 @@ impl Story<'_> {
             }
         }
         // Writing to a String cannot fail.
-        let _ = write!(
-            text,
-            "scenario: v1\ntitle: {}\n",
-            yaml::flow(&json!(self.title()))
-        );
+        let _ = write!(text, "scenario: v1\ntitle: {}\n", yaml::scalar(&self.title()));
         if let Some(violation) = &self.chosen.violation {
-            let _ = writeln!(text, "why: {}", yaml::flow(&json!(violation.found.sentence)));
+            let _ = writeln!(text, "why: {}", yaml::scalar(&violation.found.sentence));
             if !violation.found.requirements.is_empty() {
                 let _ = writeln!(text, "covers: [{}]", violation.found.requirements.join(", "));
             }
@@ -215,7 +211,7 @@ impl Story<'_> {
     /// Settings of the client that its requests show.
     fn client(&self) -> Option<Value> {
         let mut client = Map::new();
-        let mut set = |name: &str, value: Value| client.insert(name.to_owned(), value);
+        let mut set = |name: &str, value: Value| drop(client.insert(name.to_owned(), value));
         let collection = &self.chosen.collection;
         for (name, value) in [("labels", &collection.labels), ("fields", &collection.fields)] {
             if !value.is_empty() {
@@ -230,13 +226,12 @@ impl Story<'_> {
         if let Some(list) = list {
             match list.read.param("limit") {
                 Some(DEFAULT_LIMIT) => {}
-                Some(limit) => drop(
-                    limit
-                        .parse::<u32>()
-                        .ok()
-                        .map(|limit| set("page_size", json!(limit))),
-                ),
-                None => drop(set("page_size", json!("none"))),
+                Some(limit) => {
+                    if let Ok(limit) = limit.parse::<u32>() {
+                        set("page_size", json!(limit));
+                    }
+                }
+                None => set("page_size", json!("none")),
             }
             if list.read.param("resourceVersion") == Some("0") {
                 set("list_semantic", json!("any"));
