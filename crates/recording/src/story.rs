@@ -95,7 +95,7 @@ struct Story<'r> {
     /// Responses that end by themselves, after what else they do.
     over: BTreeSet<StreamId>,
     /// Version of the first list.
-    start: Option<String>,
+    start: Option<&'r str>,
     /// Whether the first list was seen.
     is_listed: bool,
     unknown: BTreeSet<String>,
@@ -171,7 +171,7 @@ impl<'r> Story<'r> {
             self.is_listed = true;
         }
         self.start = self.exchanges.first_version();
-        if let Some(start) = self.start.as_ref().filter(|_| self.origin != Origin::Model) {
+        if let Some(start) = self.start.filter(|_| self.origin != Origin::Model) {
             self.store.saw(start);
         }
         self.base = self.store.newest;
@@ -500,7 +500,7 @@ impl<'r> Story<'r> {
         }
         match self.steps.version(version) {
             Some(name) => name,
-            None if self.start.as_deref() == Some(version) => "$start".to_owned(),
+            None if self.start == Some(version) => "$start".to_owned(),
             None => format!("{version:?}"),
         }
     }

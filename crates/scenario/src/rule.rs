@@ -5,7 +5,7 @@
 
 use apimachinery::path::{ResourcePath, decoded_path};
 use trace::fault::Ending;
-use trace::record::{ConnId, ExchangeRecord, Frame, FrameType, Group, Record, Replica, StreamId, Verb};
+use trace::record::{ConnId, ExchangeRecord, Frame, Group, Record, Replica, StreamId, Verb};
 
 use super::{Action, QueryMatch, RequestKind, RequestTrigger, Times};
 use crate::matching;
@@ -180,14 +180,7 @@ pub struct Sent {
 impl Sent {
     /// Returns true if the frame matches.
     pub fn is(&self, frame: &Frame) -> bool {
-        let kind = match &frame.kind {
-            FrameType::Added => "ADDED",
-            FrameType::Modified => "MODIFIED",
-            FrameType::Deleted => "DELETED",
-            FrameType::Bookmark { .. } => "BOOKMARK",
-            FrameType::Error { .. } => "ERROR",
-            FrameType::Raw => "",
-        };
+        let kind = frame.kind.word();
         let object = frame.object.as_ref();
         let reached = |wanted: &String| {
             object.is_some_and(|object| {

@@ -110,6 +110,18 @@ pub enum FrameType {
 }
 
 impl FrameType {
+    /// Returns the `type` of the event; empty for bytes that are none.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+            Self::Bookmark { .. } => "BOOKMARK",
+            Self::Error { .. } => "ERROR",
+            Self::Raw => "",
+        }
+    }
+
     /// Returns true for `ADDED`, `MODIFIED` and `DELETED`.
     pub fn is_change(&self) -> bool {
         match self {
@@ -135,6 +147,13 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Returns `metadata.resourceVersion` of the object; `None` for `ERROR` and raw frames.
+    pub fn resource_version(&self) -> Option<&str> {
+        self.object
+            .as_deref()
+            .map(|object| object.resource_version.as_str())
+    }
+
     /// Returns true if every byte of the line was sent.
     pub fn whole(&self) -> bool {
         self.sent == self.bytes

@@ -58,11 +58,7 @@ impl Story<'_> {
                 }
             }
             FrameType::Bookmark { initial_events_end } => {
-                let version = frame
-                    .object
-                    .as_ref()
-                    .map(|object| object.resource_version.clone());
-                self.store.saw(&version.unwrap_or_default());
+                self.store.saw(frame.resource_version().unwrap_or_default());
                 if initial_events_end.is_none() {
                     self.on_bookmark();
                 }
@@ -124,9 +120,10 @@ impl Story<'_> {
             Some(Value::String(text)) => {
                 let newline = text.ends_with('\n');
                 let line = text.strip_suffix('\n').unwrap_or(&text);
+                let line = yaml::scalar(line);
                 let action = match newline {
-                    true => format!("{{send: {}}}", yaml::flow(&json!(line))),
-                    false => format!("{{send: {{text: {}, newline: false}}}}", yaml::flow(&json!(line))),
+                    true => format!("{{send: {line}}}"),
+                    false => format!("{{send: {{text: {line}, newline: false}}}}"),
                 };
                 self.on_watch(stream, action, at, false);
             }
@@ -158,14 +155,10 @@ impl Story<'_> {
                 self.on_watch(stream, action, at, true);
             }
             FrameType::Bookmark { initial_events_end } => {
-                let version = frame
-                    .object
-                    .as_ref()
-                    .map(|object| object.resource_version.clone());
-                let version = version.unwrap_or_default();
+                let version = frame.resource_version().unwrap_or_default();
                 let mut keys = Vec::new();
-                if number(&version) != self.store.newest || number(&version) == 0 {
-                    keys.push(format!("rv: {}", self.written_version(&version)));
+                if number(version) != self.store.newest || number(version) == 0 {
+                    keys.push(format!("rv: {}", self.written_version(version)));
                 }
                 if let Some(value) = initial_events_end {
                     keys.push(format!("initial_events_end: {value:?}"));
@@ -177,34 +170,21 @@ impl Story<'_> {
                 self.on_watch(stream, action, at, false);
             }
             FrameType::Added | FrameType::Modified | FrameType::Deleted => {
-                let word = match frame.kind {
-                    FrameType::Added => "ADDED",
-                    FrameType::Modified => "MODIFIED",
-                    FrameType::Deleted
-                    | FrameType::Bookmark { .. }
-                    | FrameType::Error { .. }
-                    | FrameType::Raw => "DELETED",
-                };
-                let object = frame.object.as_deref().cloned();
-                self.on_event(stream, word, object, at);
+                if let Some(object) = &frame.object {
+                    self.on_event(stream, frame.kind.word(), object, at);
+                }
             }
             FrameType::Raw => self.on_raw(stream, frame, at),
         }
     }
 
     /// An event that is none of the store.
-    fn on_event(&mut self, stream: StreamId, word: &'static str, object: Option<ObjectRef>, at: Duration) {
-        let Some(of) = object else { return };
+    fn on_event(&mut self, stream: StreamId, word: &'static str, of: &ObjectRef, at: Duration) {
         let matches = |sent: &Value| {
-            let text = |name: &str| {
-                sent["object"]["metadata"][name]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned()
-            };
+            let text = |name: &str| sent["object"]["metadata"][name].as_str().unwrap_or_default();
             sent["type"] == word
                 && text("resourceVersion") == of.resource_version
-                && of.key.ends_with(&text("name"))
+                && of.key.ends_with(text("name"))
         };
         let sent = self.contents.take(stream, matches);
         let stored = self.store.get(&of.key).cloned();

@@ -11,6 +11,7 @@ use trace::record::{
 
 use super::words;
 use crate::chosen::Chosen;
+use crate::store::number;
 
 /// Which request it is, as a trigger counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +125,7 @@ impl Exchange<'_> {
 
     /// Number of the store's events that are due at its start and were dropped.
     pub(super) fn dropped_at_start(&self, newest: u64) -> usize {
-        let is_older = |object: &&&ObjectRef| crate::store::number(&object.resource_version) <= newest;
+        let is_older = |object: &&&ObjectRef| number(&object.resource_version) <= newest;
         self.withheld.iter().filter(is_older).count()
     }
 
@@ -132,7 +133,7 @@ impl Exchange<'_> {
     pub(super) fn cut_at_start(&self, newest: u64) -> Option<(u64, String)> {
         let at = self.frames.iter().position(|(_, frame)| !frame.whole())?;
         let (seq, frame) = self.frames[at];
-        let version = crate::store::number(&frame.object.as_ref()?.resource_version);
+        let version = number(frame.resource_version()?);
         let is_older = frame.kind.is_change() && !frame.scripted && version <= newest;
         is_older.then(|| (seq, self.cut(at, frame)))
     }
@@ -141,13 +142,7 @@ impl Exchange<'_> {
 impl Rules {
     /// Events that were sent in reverse order: the one that comes first in the store is sent last.
     fn reorder(&mut self, exchange: &Exchange<'_>, last: u64) {
-        let version = |frame: &Frame| {
-            let version = frame
-                .object
-                .as_ref()
-                .map(|object| object.resource_version.as_str());
-            crate::store::number(version.unwrap_or_default())
-        };
+        let version = |frame: &Frame| number(frame.resource_version().unwrap_or_default());
         let upto = exchange
             .frames
             .iter()
@@ -298,25 +293,14 @@ impl<'r> Exchanges<'r> {
     }
 
     /// Version of the first list, or of the end of the initial events of a watch.
-    pub(super) fn first_version(&self) -> Option<String> {
+    pub(super) fn first_version(&self) -> Option<&'r str> {
         self.iter().find_map(|exchange| {
             let page = exchange.page.as_ref().filter(|page| !page.scripted);
-            let of_page = page.map(|page| page.version.to_owned());
-            of_page.or_else(|| {
-                exchange
-                    .marker()
-                    .filter(|frame| !frame.scripted)
-                    .and_then(version_of)
-            })
+            let marker = exchange.marker().filter(|frame| !frame.scripted);
+            page.map(|page| page.version)
+                .or_else(|| marker?.resource_version())
         })
     }
-}
-
-fn version_of(frame: &Frame) -> Option<String> {
-    frame
-        .object
-        .as_ref()
-        .map(|object| object.resource_version.clone())
 }
 
 /// Numbers of requests, as triggers count them.

@@ -114,17 +114,16 @@ pub fn state(key: &str, version: &str) -> String {
 pub fn frame(frame: &Frame, object: impl Fn(&ObjectRef) -> String) -> String {
     let state = frame.object.as_deref().map(object).unwrap_or_default();
     match &frame.kind {
-        FrameType::Added => format!("ADDED {state}"),
-        FrameType::Modified => format!("MODIFIED {state}"),
-        FrameType::Deleted => format!("DELETED {state}"),
+        FrameType::Added | FrameType::Modified | FrameType::Deleted => {
+            format!("{} {state}", frame.kind.word())
+        }
         FrameType::Bookmark { initial_events_end } => {
-            let version = frame.object.as_ref().map(|object| &*object.resource_version);
             let end = initial_events_end
                 .as_ref()
                 .map(|end| format!(" initial-events-end={end:?}"));
             format!(
                 "BOOKMARK @{}{}",
-                version.unwrap_or_default(),
+                frame.resource_version().unwrap_or_default(),
                 end.unwrap_or_default()
             )
         }
