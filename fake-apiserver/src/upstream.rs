@@ -152,12 +152,8 @@ fn text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::
 impl Metadata {
     /// Returns the identity of the object.
     pub(crate) fn object_ref(self) -> apimachinery::ObjectRef {
-        let key = match self.namespace.as_str() {
-            "" => self.name,
-            namespace => format!("{namespace}/{}", self.name),
-        };
         apimachinery::ObjectRef {
-            key,
+            key: apimachinery::ObjectRef::key(&self.namespace, &self.name),
             uid: self.uid,
             resource_version: self.resource_version,
         }

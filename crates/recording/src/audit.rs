@@ -217,27 +217,10 @@ fn body(stream: StreamId, event: &Event) -> Option<What> {
             .as_array()
             .into_iter()
             .flatten()
-            .map(reference)
+            .map(ObjectRef::of)
             .collect(),
         scripted: false,
     })
-}
-
-fn reference(object: &Value) -> ObjectRef {
-    let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
-    let (namespace, name) = (text("namespace"), text("name"));
-    ObjectRef {
-        key: key(&namespace, name),
-        uid: text("uid"),
-        resource_version: text("resourceVersion"),
-    }
-}
-
-fn key(namespace: &str, name: String) -> String {
-    match namespace {
-        "" => name,
-        namespace => format!("{namespace}/{name}"),
-    }
 }
 
 /// Returns the write that an event shows.
@@ -261,10 +244,10 @@ fn wrote(stream: StreamId, event: &Event) -> Option<What> {
         .as_ref()
         .filter(|object| object["kind"] != "Status");
     let object = match content {
-        Some(object) => reference(object),
+        Some(object) => ObjectRef::of(object),
         None if named.name.is_empty() => return None,
         None => ObjectRef {
-            key: key(&named.namespace, named.name.clone()),
+            key: ObjectRef::key(&named.namespace, &named.name),
             uid: String::new(),
             resource_version: String::new(),
         },

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use apimachinery::Version;
+use apimachinery::{ObjectRef, Version};
 use builtin_kinds::catalog::Catalog;
 use serde_json::{Value, json};
 use trace::record::{Record, StreamId, What};
@@ -49,8 +49,13 @@ impl Contents {
                     .get("object")
                     .filter(|_| json.get("type").is_some())
                     .unwrap_or(&json);
-                if let Some(key) = identity(object) {
-                    contents.objects.insert(key, object.clone());
+                let ObjectRef {
+                    key,
+                    resource_version,
+                    ..
+                } = ObjectRef::of(object);
+                if !key.is_empty() && !resource_version.is_empty() {
+                    contents.objects.insert((key, resource_version), object.clone());
                 }
                 contents.sent.entry(*stream).or_default().push(json);
             }
@@ -69,15 +74,6 @@ impl Contents {
         let at = sent.iter().position(is_it)?;
         Some(sent.remove(at))
     }
-}
-
-fn identity(object: &Value) -> Option<(String, String)> {
-    let text = |name: &str| object["metadata"][name].as_str();
-    let key = match text("namespace") {
-        Some(namespace) if !namespace.is_empty() => format!("{namespace}/{}", text("name")?),
-        _ => text("name")?.to_owned(),
-    };
-    Some((key, text("resourceVersion")?.to_owned()))
 }
 
 /// The kind of a collection's objects.

@@ -21,7 +21,7 @@ use trace::record::{StreamId, Verb, What};
 
 use super::exchange::Instead;
 use super::output::Output;
-use super::scripted::{error_event, event_frame, object_ref, raw_frame};
+use super::scripted::{error_event, event_frame, raw_frame};
 use super::{ApiServer, Open, Source};
 use crate::api::{self, Answer, Header, HttpRequest, JSON, Request, TEXT, header};
 use crate::model::{ListOutcome, Page, WatchFrame};
@@ -268,7 +268,7 @@ impl ApiServer {
             });
             list.extend(added.iter().cloned());
         }
-        items.extend(added.iter().map(object_ref));
+        items.extend(added.iter().map(ObjectRef::of));
 
         let resource_version = match &edit.resource_version {
             None => page.resource_version.to_string(),

@@ -97,7 +97,7 @@ pub(super) fn event_frame(kind: &str, mut object: Value, version: Option<&Expect
     let line = with_newline(encode_json(&json!({ "type": kind, "object": object })));
     WatchFrame {
         kind: frame_type,
-        object: Some(Arc::new(object_ref(&object))),
+        object: Some(Arc::new(ObjectRef::of(&object))),
         line: Bytes::from(line),
     }
 }
@@ -118,26 +118,5 @@ pub(super) fn error_event(status: &Value) -> WatchFrame {
         kind: FrameType::Error { code, reason },
         object: None,
         line: Bytes::from(line),
-    }
-}
-
-pub(super) fn object_ref(object: &Value) -> ObjectRef {
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-    let key = if namespace.is_empty() {
-        name
-    } else {
-        format!("{namespace}/{name}")
-    };
-    ObjectRef {
-        key,
-        uid: text("/metadata/uid"),
-        resource_version: text("/metadata/resourceVersion"),
     }
 }
