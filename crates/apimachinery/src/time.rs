@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use jiff::civil::DateTime;
+use jiff::{SignedDuration, Timestamp};
 
 /// Epoch of all times.
 const UNIX_EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
@@ -37,6 +37,12 @@ pub fn timestamp_at(seconds: i64) -> String {
     String::from_utf8(text.to_vec()).expect("digits are ASCII")
 }
 
+/// Parses an RFC 3339 time, possibly with a fraction, as the time since 1970; `None` if it is none, or an earlier one.
+pub fn parsed(text: &str) -> Option<Duration> {
+    let time: Timestamp = text.parse().ok()?;
+    time.duration_since(Timestamp::UNIX_EPOCH).try_into().ok()
+}
+
 /// Returns a number below 10 as ASCII.
 fn digit(number: u32) -> u8 {
     b"0123456789"[number as usize % 10]
@@ -58,6 +64,24 @@ mod tests {
             (i64::MAX, "9999-12-31T23:59:59Z"),
         ] {
             assert_eq!(timestamp_at(seconds), expected);
+        }
+    }
+
+    #[test]
+    fn times_are_parsed_with_their_fractions() {
+        let whole = Duration::from_secs(1_709_208_000);
+        for (text, expected) in [
+            ("2024-02-29T12:00:00Z", Some(whole)),
+            (
+                "2024-02-29T12:00:00.000250Z",
+                Some(whole + Duration::from_micros(250)),
+            ),
+            ("2024-02-29T14:00:00+02:00", Some(whole)),
+            ("1969-12-31T23:59:59Z", None),
+            ("2023-02-29T12:00:00Z", None),
+            ("", None),
+        ] {
+            assert_eq!(parsed(text), expected, "{text}");
         }
     }
 

@@ -263,28 +263,7 @@ fn wrote(stream: StreamId, event: &Event) -> Option<What> {
     }))
 }
 
-/// Reads an RFC 3339 time with microseconds in UTC, as audit logs have them; zero if it is none.
+/// Reads a time; zero if it is none.
 fn time(text: &str) -> Duration {
-    let number = |range: std::ops::Range<usize>| {
-        text.get(range)
-            .and_then(|part| part.parse::<u64>().ok())
-            .unwrap_or_default()
-    };
-    let (year, month, day) = (number(0..4), number(5..7).max(1), number(8..10).max(1));
-    // Days since 0000-03-01 in the proleptic Gregorian calendar.
-    let (shifted, months) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year.saturating_sub(1), month + 9)
-    };
-    let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + (months * 153 + 2) / 5 + day;
-    let seconds = days * 86_400 + number(11..13) * 3_600 + number(14..16) * 60 + number(17..19);
-    let fraction: String = text
-        .chars()
-        .skip(20)
-        .take_while(char::is_ascii_digit)
-        .take(6)
-        .collect();
-    let micros = format!("{fraction:0<6}").parse().unwrap_or_default();
-    Duration::from_secs(seconds) + Duration::from_micros(micros)
+    apimachinery::time::parsed(text).unwrap_or_default()
 }
