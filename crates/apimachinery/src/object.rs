@@ -35,6 +35,19 @@ pub const OBJECT_META: [&str; 15] = [
     "managedFields",
 ];
 
+/// Fields of `metadata` that only the server sets, once an object exists.
+pub const SERVER_OWNED: [&str; 9] = [
+    "selfLink",
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "resourceVersion",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
 /// Keys whose values are maps in Go, which encodes them sorted; other values are structs, encoded in the order of their
 /// fields.
 const MAPS: [&str; 10] = [

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use apimachinery::object::SERVER_OWNED;
 use apimachinery::{ObjectRef, Version};
 use builtin_kinds::catalog::Catalog;
 use serde_json::{Value, json};
@@ -12,17 +13,6 @@ use crate::chosen::Collection;
 
 /// Annotation of an object whose content is not known: the version that it had.
 const RECORDED: &str = "recorded-version";
-
-/// Fields that the server sets when an object is written.
-const SET_BY_SERVER: [&str; 7] = [
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "generation",
-    "selfLink",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-];
 
 /// Content in a recording.
 #[derive(Debug, Default)]
@@ -182,8 +172,7 @@ impl Kind {
                     }
                 }
                 for (field, value) in fields["metadata"].as_object().into_iter().flatten() {
-                    let is_set = SET_BY_SERVER.contains(&field.as_str()) || field == "managedFields";
-                    if !is_set && field != "name" && field != "namespace" {
+                    if !SERVER_OWNED.contains(&field.as_str()) && field != "managedFields" {
                         metadata[field] = value.clone();
                     }
                 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::kind::{ApiResource, Deletion, Generation};
-use apimachinery::object::{Stored, canonical, field, field_mut, is_same, ordered_metadata};
+use apimachinery::object::{SERVER_OWNED, Stored, canonical, field, field_mut, is_same, ordered_metadata};
 use apimachinery::time::timestamp;
 use builtin_kinds::ownership;
 use serde_json::{Map, Value};
@@ -23,19 +23,6 @@ pub(super) enum Outcome {
     /// The object was marked for deletion, and this write removed its last finalizer but changed nothing else.
     Released(Value),
 }
-
-/// Fields of the metadata that only the server sets.
-const SERVER_OWNED: [&str; 9] = [
-    "selfLink",
-    "name",
-    "namespace",
-    "uid",
-    "creationTimestamp",
-    "resourceVersion",
-    "generation",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-];
 
 /// An object as stored, and its tree, which costs much to decode.
 pub(super) type Live<'a> = (&'a Arc<Stored>, &'a Value);
