@@ -11,7 +11,7 @@ use serde_json::Value;
 use trace::fault::Ending;
 use trace::record::{ConnId, Record, Side, StoreWrite, StreamId, Verb, What, WriteOp};
 
-use crate::file::{Header, Origin, ReadError, Recording};
+use crate::file::{Header, Origin, ReadError, Recording, parsed};
 
 /// What an audit log cannot show.
 const BLIND: [&str; 5] = [
@@ -74,26 +74,10 @@ pub(crate) fn is_event(line: &str) -> bool {
 /// # Errors
 /// A line that is no event, except a last one that is not complete.
 pub(crate) fn read(text: &str) -> Result<Recording, ReadError> {
-    let (mut events, mut cut) = (Vec::new(), None);
-    let last = text.lines().count();
-    for (nth, line) in text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
-    {
-        match serde_json::from_str::<Event>(line) {
-            Ok(event) => events.push(event),
-            Err(_) if nth + 1 == last && !text.ends_with('\n') => cut = Some(line.len()),
-            Err(error) => {
-                return Err(ReadError {
-                    line: Some(nth + 1),
-                    message: format!(
-                        "no event of an audit log (audit.k8s.io/v1): {error} (the {nth} lines before it were read)"
-                    ),
-                });
-            }
-        }
-    }
+    let (events, cut) = parsed(text, |line| {
+        let event = serde_json::from_str::<Event>(line);
+        event.map_err(|error| format!("no event of an audit log (audit.k8s.io/v1): {error}"))
+    })?;
     let mut header = Header::new("audit log", "", Origin::AuditLog);
     header.content = events.iter().any(|event| event.response_object.is_some());
     Ok(Recording {

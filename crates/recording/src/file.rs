@@ -133,8 +133,6 @@ impl fmt::Display for ReadError {
 impl std::error::Error for ReadError {}
 
 /// A line of a recording.
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Line {
     Header(Header),
     Record(Record),
@@ -156,17 +154,14 @@ pub fn read(text: &str) -> Result<Vec<Recording>, ReadError> {
         return audit::read(text).map(|recording| vec![recording]);
     }
     let mut recordings: Vec<Recording> = Vec::new();
-    let last = text.lines().count();
-    for (nth, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
-        }
-        match parse(line) {
-            Ok(Line::Header(header)) => recordings.push(Recording {
+    let (lines, cut) = parsed(text, parse)?;
+    for line in lines {
+        match line {
+            Line::Header(header) => recordings.push(Recording {
                 header: Some(header),
                 ..Recording::default()
             }),
-            Ok(Line::Record(record)) => {
+            Line::Record(record) => {
                 if recordings.is_empty() {
                     recordings.push(Recording::default());
                 }
@@ -175,9 +170,32 @@ pub fn read(text: &str) -> Result<Vec<Recording>, ReadError> {
                 recording.missing += record.seq.saturating_sub(expected);
                 recording.records.push(record);
             }
-            Err(_) if nth + 1 == last && nth > 0 && !text.ends_with('\n') => {
-                let recording = recordings.last_mut();
-                recording.expect("a line before it was read").cut = Some(line.len());
+        }
+    }
+    if let Some(recording) = recordings.last_mut() {
+        recording.cut = cut;
+    }
+    Ok(recordings)
+}
+
+/// Parses the lines that are not blank. Returns the length of a last line that is not complete, and left out.
+///
+/// # Errors
+/// Another line that `parse` rejects.
+pub(crate) fn parsed<T>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<(Vec<T>, Option<usize>), ReadError> {
+    let mut parsed = Vec::new();
+    let mut lines = text.lines().enumerate().peekable();
+    while let Some((nth, line)) = lines.next() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match parse(line) {
+            Ok(line) => parsed.push(line),
+            Err(_) if lines.peek().is_none() && !parsed.is_empty() && !text.ends_with('\n') => {
+                return Ok((parsed, Some(line.len())));
             }
             Err(why) => {
                 let before = match nth {
@@ -192,17 +210,20 @@ pub fn read(text: &str) -> Result<Vec<Recording>, ReadError> {
             }
         }
     }
-    Ok(recordings)
+    Ok((parsed, None))
 }
 
 fn parse(line: &str) -> Result<Line, String> {
-    if let Ok(line) = serde_json::from_str::<Line>(line) {
-        return match &line {
-            Line::Header(header) if header.recording != FORMAT => Err(format!(
+    if let Ok(record) = serde_json::from_str(line) {
+        return Ok(Line::Record(record));
+    }
+    if let Ok(header) = serde_json::from_str::<Header>(line) {
+        return match header.recording == FORMAT {
+            true => Ok(Line::Header(header)),
+            false => Err(format!(
                 "this recording has format {}, and this version reads {FORMAT}: use the version that wrote it, {}",
                 header.recording, header.program
             )),
-            Line::Header(_) | Line::Record(_) => Ok(line),
         };
     }
     let start: String = line.trim_start().chars().take(40).collect();
@@ -296,6 +317,7 @@ mod tests {
         "{\"recording\":\"v9\",\"program\":\"fake-apiserver 9.0\",\"command\":\"x\",\"kubernetes\":\"\",\"origin\":\"model\",\"content\":false}\n",
         "line 1: this recording has format v9"
     )]
+    #[case::a_cut_line_alone("\n{\"seq\"", "line 2: no record, but JSON that is not complete")]
     #[case::another_record(
         "{\"seq\":0,\"at\":{\"secs\":0,\"nanos\":0},\"what\":\"later\"}\n",
         "line 1: no record, but a record that this version does not know"
