@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fake_apiserver::content::Kept;
 use fake_apiserver::record::Record;
-use recording::{Header, write_header, write_records};
+use recording::{Header, write_header, write_record, write_records};
 
 use crate::words::size;
 use crate::{Failure, output, private};
@@ -93,12 +93,7 @@ impl RecordArguments {
         let target = match self.record_last {
             Some(max) => {
                 private::check_new(path)?;
-                Target::Ring {
-                    beginning,
-                    lines: VecDeque::new(),
-                    bytes: 0,
-                    max,
-                }
+                Target::Newest(beginning, Newest::of(max))
             }
             None => Target::open(path, &beginning)?,
         };
@@ -108,9 +103,7 @@ impl RecordArguments {
             failed: None,
         }))
     }
-}
 
-impl RecordArguments {
     fn complete(&self, header: &mut Header) {
         header.content = self.record_content;
         header.redacted.clone_from(&self.redact);
@@ -143,24 +136,16 @@ impl Parts {
             Some(file) => file,
             none => none.insert(private::create(&self.path)?),
         };
-        let mut lines: Vec<Vec<u8>> = Vec::new();
-        let written = records.iter().try_for_each(|record| {
-            let mut line = Vec::new();
-            write_records(std::slice::from_ref(record), &mut line)?;
-            lines.push(line);
-            Ok(())
-        });
-        let max = self.arguments.record_last.unwrap_or(u64::MAX);
-        let mut newest = 0;
-        let from = lines.iter().rposition(|line| {
-            newest += line.len() as u64;
-            newest > max
-        });
-        let from = from.map_or(0, |too_much| too_much + 1);
         let mut out = BufWriter::new(file);
-        let written = written
-            .and_then(|()| write_header(&header, &mut out))
-            .and_then(|()| lines[from..].iter().try_for_each(|line| out.write_all(line)))
+        let written = write_header(&header, &mut out)
+            .and_then(|()| match self.arguments.record_last {
+                Some(max) => {
+                    let mut newest = Newest::of(max);
+                    records.iter().try_for_each(|record| newest.push(record))?;
+                    newest.write(&mut out)
+                }
+                None => write_records(records, &mut out),
+            })
             .and_then(|()| out.flush());
         written.map_err(|error| unwritten(&self.path, error))
     }
@@ -177,13 +162,42 @@ pub(crate) struct Recorder {
 enum Target {
     /// The file, and how much more it takes; `None`: everything.
     File(BufWriter<File>, Option<u64>),
-    /// The newest lines, until something is wrong.
-    Ring {
-        beginning: Vec<u8>,
-        lines: VecDeque<Vec<u8>>,
-        bytes: u64,
-        max: u64,
-    },
+    /// The first line, and the newest ones, until something is wrong.
+    Newest(Vec<u8>, Newest),
+}
+
+/// The newest lines, up to a size.
+struct Newest {
+    lines: VecDeque<Vec<u8>>,
+    bytes: u64,
+    max: u64,
+}
+
+impl Newest {
+    fn of(max: u64) -> Self {
+        Self {
+            lines: VecDeque::new(),
+            bytes: 0,
+            max,
+        }
+    }
+
+    fn push(&mut self, record: &Record) -> io::Result<()> {
+        let mut line = Vec::new();
+        write_record(record, &mut line)?;
+        self.bytes += line.len() as u64;
+        self.lines.push_back(line);
+        while self.bytes > self.max
+            && let Some(oldest) = self.lines.pop_front()
+        {
+            self.bytes -= oldest.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn write(&self, mut out: impl io::Write) -> io::Result<()> {
+        self.lines.iter().try_for_each(|line| out.write_all(line))
+    }
 }
 
 impl Target {
@@ -216,47 +230,27 @@ impl Recorder {
                 append(file, records, room)?;
                 file.flush()
             }
-            Target::Ring {
-                lines, bytes, max, ..
-            } => {
-                for record in records {
-                    let mut line = Vec::new();
-                    write_records(std::slice::from_ref(record), &mut line)?;
-                    *bytes += line.len() as u64;
-                    lines.push_back(line);
-                    while *bytes > *max
-                        && let Some(oldest) = lines.pop_front()
-                    {
-                        *bytes -= oldest.len() as u64;
-                    }
-                }
+            Target::Newest(_, newest) => {
+                records.iter().try_for_each(|record| newest.push(record))?;
                 if is_wrong { self.keep() } else { Ok(()) }
             }
         }
     }
 
-    /// Writes what the ring has.
+    /// Writes the newest records, if the file has none yet.
     fn keep(&mut self) -> io::Result<()> {
-        let Target::Ring {
-            beginning,
-            lines,
-            max,
-            ..
-        } = &mut self.target
-        else {
+        let Target::Newest(beginning, newest) = &self.target else {
             return Ok(());
         };
         let mut file = BufWriter::new(private_files::create(&self.path)?);
         file.write_all(beginning)?;
-        for line in lines.drain(..) {
-            file.write_all(&line)?;
-        }
+        newest.write(&mut file)?;
         file.flush()?;
         output::log(&format!(
             "recorded what led to the violation: {}",
             self.path.display()
         ));
-        self.target = Target::File(file, Some(*max));
+        self.target = Target::File(file, Some(newest.max));
         Ok(())
     }
 
@@ -280,15 +274,15 @@ fn append(file: &mut BufWriter<File>, records: &[Record], room: &mut Option<u64>
     let Some(room) = room else {
         return write_records(records, file);
     };
-    let mut lines = Vec::new();
+    let mut line = Vec::new();
     for record in records {
-        lines.clear();
-        write_records(std::slice::from_ref(record), &mut lines)?;
-        *room = room.saturating_sub(lines.len() as u64);
+        line.clear();
+        write_record(record, &mut line)?;
+        *room = room.saturating_sub(line.len() as u64);
         if *room == 0 {
             return Ok(());
         }
-        file.write_all(&lines)?;
+        file.write_all(&line)?;
     }
     Ok(())
 }

@@ -76,16 +76,23 @@ pub fn write_header(header: &Header, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
+/// Writes a record, as a line.
+///
+/// # Errors
+/// Errors of `out`.
+pub fn write_record(record: &Record, mut out: impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut out, record)?;
+    out.write_all(b"\n")
+}
+
 /// Writes records, one a line.
 ///
 /// # Errors
 /// Errors of `out`.
 pub fn write_records(records: &[Record], mut out: impl Write) -> io::Result<()> {
-    for record in records {
-        serde_json::to_writer(&mut out, record)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+    records
+        .iter()
+        .try_for_each(|record| write_record(record, &mut out))
 }
 
 /// A recording of one server.
@@ -266,7 +273,7 @@ mod tests {
             for seq in 0..records {
                 let at = Duration::from_millis(seq);
                 let what = What::Refused;
-                write_records(&[Record { seq, at, what }], &mut out).expect("memory");
+                write_record(&Record { seq, at, what }, &mut out).expect("memory");
             }
         }
         String::from_utf8(out).expect("JSON")

@@ -18,5 +18,5 @@ mod story;
 mod yaml;
 
 pub use chosen::{Cannot, violations};
-pub use file::{Header, Origin, ReadError, Recording, read, write_header, write_records};
+pub use file::{Header, Origin, ReadError, Recording, read, write_header, write_record, write_records};
 pub use story::{Draft, Options, draft};
