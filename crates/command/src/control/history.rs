@@ -8,7 +8,7 @@ use fake_apiserver::record::line::{frame, op};
 use fake_apiserver::record::{Frame, Record, StreamId, What};
 use serde::{Deserialize, Serialize};
 
-use crate::watches::Known;
+use crate::watches::{Known, plural};
 
 /// Maximum number of versions: the newest.
 const VERSIONS_MAX: usize = 100;
@@ -91,7 +91,7 @@ impl Version {
 
 /// Returns the history of an object in these records.
 pub(super) fn history(records: &[Record], known: &Known<'_>, query: Query) -> History {
-    let plural = query.resource.split('.').next().unwrap_or_default();
+    let plural = plural(&query.resource);
     let mut versions: Vec<Version> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for record in records {

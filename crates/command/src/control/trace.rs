@@ -20,7 +20,7 @@ use report::timeline::{Line, drawn};
 use serde::Serialize;
 
 use super::answer::{ControlResponse, Refusal};
-use crate::watches::{Asked, Filter, Known, Watches};
+use crate::watches::{Asked, Filter, Known, Watches, plural};
 
 /// Maximum records per chunk.
 const CHUNK: usize = 500;
@@ -220,8 +220,8 @@ fn fits(record: &Record, known: &Known<'_>, filter: &Filter) -> bool {
     }
     let what = &record.what;
     if let What::Wrote(write) = what {
-        let plural = |resource: &String| resource.split('.').next() == Some(&*write.resource);
-        return filter.resource.as_ref().is_none_or(plural);
+        let is_of = |resource: &String| *plural(resource) == *write.resource;
+        return filter.resource.as_ref().is_none_or(is_of);
     }
     match what.stream() {
         Some(_) => whose(record, known).is_some_and(|asked| filter.fits(&asked)),
