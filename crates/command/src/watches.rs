@@ -332,6 +332,8 @@ impl Tracker {
             if !is_watch || self.open.contains_key(&view.stream) {
                 continue;
             }
+            // There may be room for it now.
+            self.untracked.remove(&view.stream);
             let (path, query) = view.target.split_once('?').unwrap_or((&view.target, ""));
             let asked = Asked::of(&decoded_path(path), view.user_agent.as_deref());
             let opened = now.saturating_sub(Duration::from_millis(view.open_ms));

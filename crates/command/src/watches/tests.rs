@@ -77,6 +77,20 @@ fn ended(stream: u64, how: Ending) -> What {
     }
 }
 
+/// An open response of a server.
+fn open(stream: u64) -> StreamView {
+    StreamView {
+        stream: StreamId(stream),
+        connection: ConnId(stream),
+        replica: Replica::Primary,
+        verb: "WATCH",
+        method: "GET".to_owned(),
+        target: format!("{PODS}?watch=1&resourceVersion=5"),
+        user_agent: Some("tester/1".to_owned()),
+        open_ms: 1000,
+    }
+}
+
 fn view(watches: &Watches, now: u64) -> WatchesView {
     let now = Duration::from_secs(now);
     watches.view(now, &Filter::default(), 10, &BTreeSet::new())
@@ -200,16 +214,6 @@ fn what_the_trace_no_longer_has_is_taken_from_the_open_responses() {
     }
     watches.hear(&records[2..]);
     assert!(watches.missed());
-    let open = |stream| StreamView {
-        stream: StreamId(stream),
-        connection: ConnId(stream),
-        replica: Replica::Primary,
-        verb: "WATCH",
-        method: "GET".to_owned(),
-        target: format!("{PODS}?watch=1&resourceVersion=5"),
-        user_agent: Some("tester/1".to_owned()),
-        open_ms: 1000,
-    };
     watches.reconcile(Duration::from_secs(4), &[open(2), open(3)]);
     let view = view(&watches, 4);
     let seen: Vec<(u64, Option<usize>)> = { view.watches.iter() }
@@ -230,4 +234,15 @@ fn memory_is_bounded() {
     assert_eq!(tracker.open.len(), WATCHES_MAX);
     let mut watched = tracker.changes.watched.values();
     assert!(watched.all(|watched| watched.changes.len() <= CHANGES_MAX + 1));
+}
+
+#[test]
+fn a_watch_that_is_tracked_late_is_counted_once() {
+    let last = WATCHES_MAX as u64 + 1;
+    let whats = (1..=last).map(|stream| (1, watch(stream, PODS, AT_5)));
+    let watches = heard(false, whats.collect());
+    assert_eq!(view(&watches, 2).open, WATCHES_MAX + 1);
+    let open: Vec<StreamView> = (2..=last).map(open).collect();
+    watches.reconcile(Duration::from_secs(3), &open);
+    assert_eq!(view(&watches, 4).open, WATCHES_MAX);
 }
