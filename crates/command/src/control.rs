@@ -263,11 +263,11 @@ async fn route(
         }
         ["v1", "watches"] => {
             allowed(&head.method, &[Method::GET])?;
-            watches(room, &query)
+            watches(room, &query).await
         }
         ["v1", "history"] => {
             allowed(&head.method, &[Method::POST])?;
-            history(room, &text(body).await?)
+            history(room, &text(body).await?).await
         }
         ["v1", "rules"] => {
             allowed(&head.method, &[Method::GET, Method::POST, Method::DELETE])?;
@@ -325,7 +325,7 @@ async fn route(
 }
 
 /// Returns the open watches that a query asks for.
-fn watches(room: &Room, query: &str) -> Result<ControlResponse, Refusal> {
+async fn watches(room: &Room, query: &str) -> Result<ControlResponse, Refusal> {
     let (mut filter, mut limit) = (Filter::default(), WATCHES_LISTED);
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
         match name {
@@ -342,7 +342,7 @@ fn watches(room: &Room, query: &str) -> Result<ControlResponse, Refusal> {
             }
         }
     }
-    while room.edge.read_records(0, |records| room.watches.hear(records)) {}
+    catch_up(&room.edge, &room.watches).await;
     let missed = room.watches.missed();
     let (now, shared, open) = steered(room.edge.steer(|server, now| {
         let open = missed.then(|| server.streams(now));
@@ -353,6 +353,13 @@ fn watches(room: &Room, query: &str) -> Result<ControlResponse, Refusal> {
     }
     let view = room.watches.view(now, &filter, limit, &shared);
     Ok(json_answer(200, &json!(view)))
+}
+
+/// Lets the watches take the kept records, a part at a time: the server runs between.
+async fn catch_up(edge: &Edge, watches: &Watches) {
+    while edge.read_records(0, |records| watches.hear(records)) {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Returns the plurals that several groups serve.
@@ -369,12 +376,12 @@ fn shared_plurals(server: &Server) -> BTreeSet<String> {
 }
 
 /// Returns the history of an object.
-fn history(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
+async fn history(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
     let query = serde_saphyr::from_str(text).map_err(|error| {
         Refusal::bad(error.to_string())
             .hint(r#"expected an object: {"resource": "deployments.apps", "object": "default/web"}"#)
     })?;
-    while room.edge.read_records(0, |records| room.watches.hear(records)) {}
+    catch_up(&room.edge, &room.watches).await;
     let history = room.edge.read_records(0, |records| {
         room.watches
             .known(records, |known| history::history(records, known, query))

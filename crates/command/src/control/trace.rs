@@ -20,12 +20,13 @@ use report::timeline::{Line, drawn};
 use serde::Serialize;
 
 use super::answer::{ControlResponse, Refusal};
+use super::catch_up;
 use crate::watches::{Asked, Filter, Known, Watches, plural};
 
 /// Maximum records per chunk.
 const CHUNK: usize = 500;
 
-/// Interval at which records of a filtered or limited stream are read.
+/// Interval at which records of a stream with a rate are read.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Chunks of a stream with a rate, in a second.
@@ -167,30 +168,36 @@ fn selected(edge: Edge, watches: Watches, options: Options) -> impl futures::Str
     let begin = Some((edge, watches, options, true));
     stream::unfold(begin, async |at| {
         let (edge, watches, mut options, mut is_first) = at?;
+        if is_first {
+            catch_up(&edge, &watches).await;
+        }
         loop {
             if !is_first && options.rate.is_some() {
                 tick().await;
             }
+            let stirred = edge.stirred();
             let (text, is_behind) = edge.read_records(0, |records| {
                 watches.known(records, |known| turn(records, known, &mut options, is_first))
             });
             is_first = false;
             if !text.is_empty() {
+                drop(stirred);
                 return Some((frame(text), Some((edge, watches, options, is_first))));
             }
-            if !options.follows && !is_behind {
+            if is_behind {
+                tokio::task::yield_now().await;
+            } else if !options.follows {
                 return None;
-            }
-            if options.rate.is_none() {
-                tick().await;
+            } else if options.rate.is_none() {
+                stirred.await;
             }
         }
     })
 }
 
 /// Returns the lines of one turn, and whether there are more records.
-fn turn(records: &[Record], known: &Known<'_>, options: &mut Options, is_first: bool) -> (String, bool) {
-    let records = &records[..records.partition_point(|record| record.seq < known.next())];
+fn turn(kept: &[Record], known: &Known<'_>, options: &mut Options, is_first: bool) -> (String, bool) {
+    let records = &kept[..kept.partition_point(|record| record.seq < known.next())];
     options.room = options.rate.map_or(usize::MAX, |rate| match is_first {
         true => rate.max(options.last.unwrap_or(0)),
         false => rate.min(options.room + rate / TICKS_A_SECOND),
@@ -203,7 +210,7 @@ fn turn(records: &[Record], known: &Known<'_>, options: &mut Options, is_first: 
     let looked_at = &records[from..];
     let looked_at = &looked_at[..looked_at.len().min(LOOKED_AT)];
     let text = chosen(looked_at, known, options);
-    (text, records.last().is_some_and(|last| last.seq >= options.since))
+    (text, kept.last().is_some_and(|last| last.seq >= options.since))
 }
 
 /// Returns where the newest `last` records begin that a filter lets pass.
@@ -332,7 +339,10 @@ fn named(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge waits")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the edge sends a stream with a rate its records at intervals"
+)]
 async fn tick() {
     tokio::time::sleep(TICK).await;
 }
@@ -356,5 +366,56 @@ fn push(text: &mut String, record: &Record, format: Format) {
         text.push('\n');
     } else {
         push_json(text, record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_apiserver::record::{ConnId, Replica, Side, StreamId, Verb};
+
+    use super::*;
+
+    /// Records of connections, of which the last one has a request.
+    fn trace(connections: u64) -> Vec<Record> {
+        let closed = |conn| What::Disconnected {
+            conn: ConnId(conn),
+            by: Side::Client,
+        };
+        let request = What::Request {
+            stream: StreamId(1),
+            conn: ConnId(connections),
+            verb: Verb::List,
+            method: "GET".to_owned(),
+            path: "/api/v1/pods".to_owned(),
+            query: Vec::new(),
+            accept: None,
+            user_agent: Some("late/1".to_owned()),
+            replica: Replica::Primary,
+            violations: Vec::new(),
+        };
+        let whats = (0..connections).map(closed).chain([request]);
+        { (0..).zip(whats) }
+            .map(|(seq, what)| Record {
+                seq,
+                at: Duration::from_secs(1),
+                what,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_record_after_many_that_do_not_fit_is_found() {
+        let (records, watches) = (trace(50_000), Watches::new(false));
+        let mut options = parsed("client=late&format=text").unwrap();
+        let mut turns = 0;
+        let text = loop {
+            turns += 1;
+            let (text, is_behind) =
+                watches.known(&records, |known| turn(&records, known, &mut options, turns == 1));
+            if !text.is_empty() || !is_behind {
+                break text;
+            }
+        };
+        assert!(text.contains("LIST"), "{text:?} after {turns} turns");
     }
 }
