@@ -1,13 +1,13 @@
 //! Controls a running server: by `ctl` from another shell, and over its control API as from any language.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use tests::exchange::exchange;
+use tests::exchange::{self, exchange};
 use tests::programs::program;
 
 /// A running `fake-apiserver serve`, stopped at the end of the test.
@@ -90,12 +90,7 @@ impl Serving {
 
     /// Opens a watch; returns its lines once the response head arrived.
     fn watch(&self, path: &str) -> impl Iterator<Item = String> + use<> {
-        let mut stream = TcpStream::connect(&self.server).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: watcher/1\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-        lines.find(|line| line.is_empty());
-        lines.filter(|line| line.starts_with('{'))
+        exchange::watch(&self.server, path)
     }
 }
 

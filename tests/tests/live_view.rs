@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use tests::exchange::exchange;
+use tests::exchange::{self, exchange};
 use tests::programs::program;
 
 const TOKEN: &str = "secret&of=the#test";
@@ -99,12 +99,7 @@ impl Serving {
 
     /// Opens a watch, and returns its lines after the response head.
     fn watch(&self, path: &str) -> impl Iterator<Item = String> + use<> {
-        let mut stream = TcpStream::connect(&self.server).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: watcher/1\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-        lines.find(String::is_empty);
-        lines.filter(|line| line.starts_with('{'))
+        exchange::watch(&self.server, path)
     }
 
     /// Stops it; returns what it logged.
