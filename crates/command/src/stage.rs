@@ -108,8 +108,6 @@ pub(crate) struct Running {
     pub(crate) edge: Edge,
     listeners: Vec<(Replica, Listening)>,
     control: Option<Control>,
-    /// URL and token of the control API.
-    steering: (String, String),
     about: About,
     /// What it does, for the log.
     does: String,
@@ -175,7 +173,6 @@ impl Running {
                 ));
             })
             .ok();
-        let steering = (control.url(), control.token().to_owned());
         let mut server = stage.server;
         // Read when time starts: other components compare object times with their own clock.
         if let Some(wall_clock) = stage.wall_clock {
@@ -198,7 +195,6 @@ impl Running {
                 kubeconfig: kubeconfigs[0].path().display().to_string(),
             },
             control: Some(control),
-            steering,
             kubeconfigs,
             judge,
             watches: Watches::new(forwards),
@@ -253,15 +249,15 @@ impl Running {
     /// Logs the URL of the live view, if it is served.
     pub(crate) fn introduce_page(&self) {
         if self.ui {
-            let (url, token) = &self.steering;
-            output::log(&format!("live view at {}", page_url(url, token)));
+            let State { control, token, .. } = &self.state;
+            output::log(&format!("live view at {}", page_url(control, token)));
         }
     }
 
     /// Returns port and token of the control API.
     pub(crate) fn seat(&self) -> (u16, String) {
-        let (url, token) = &self.steering;
-        let port = url.rsplit(':').next().and_then(|port| port.parse().ok());
+        let State { control, token, .. } = &self.state;
+        let port = control.rsplit(':').next().and_then(|port| port.parse().ok());
         (port.unwrap_or(0), token.clone())
     }
 
@@ -272,9 +268,9 @@ impl Running {
 
     /// Returns the environment variables by which a process finds the control API.
     pub(crate) fn control(&self) -> [(&'static str, String); 2] {
-        let (url, token) = &self.steering;
+        let State { control, token, .. } = &self.state;
         [
-            ("FAKE_APISERVER_CONTROL", url.clone()),
+            ("FAKE_APISERVER_CONTROL", control.clone()),
             ("FAKE_APISERVER_CONTROL_TOKEN", token.clone()),
         ]
     }
