@@ -198,37 +198,37 @@ impl Visitor<'_> {
 
     /// Whether `authority` (host and port) is this machine, or an accepted name.
     fn is_local(&self, authority: &str) -> bool {
-        let host = host_of(authority).to_ascii_lowercase();
-        let host = host.strip_suffix('.').unwrap_or(&host);
-        if is_this_machine(authority) {
-            return true;
-        }
-        match host.parse::<IpAddr>() {
-            Ok(address) => self.names.iter().any(|name| name.parse() == Ok(address)),
-            Err(_) => self.names.iter().any(|name| name == host),
-        }
+        let host = host_of(authority);
+        is_loopback(&host)
+            || match host.parse::<IpAddr>() {
+                Ok(address) => self.names.iter().any(|name| name.parse() == Ok(address)),
+                Err(_) => self.names.contains(&host),
+            }
     }
 }
 
 /// Whether `authority` (host and port) is a loopback address or `localhost`: no name that somebody else resolves.
 pub fn is_this_machine(authority: &str) -> bool {
-    let host = host_of(authority).to_ascii_lowercase();
-    let host = host.strip_suffix('.').unwrap_or(&host);
+    is_loopback(&host_of(authority))
+}
+
+fn is_loopback(host: &str) -> bool {
     match host.parse::<IpAddr>() {
         Ok(address) => address.is_loopback(),
         Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
 }
 
-/// Returns the host of an authority, without port and brackets.
-fn host_of(authority: &str) -> &str {
-    if let Some(rest) = authority.strip_prefix('[') {
-        return rest.split(']').next().unwrap_or_default();
-    }
-    match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        Some(_) | None => authority,
-    }
+/// Returns the host of an authority in lower case, without port, brackets and final dot.
+fn host_of(authority: &str) -> String {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            Some(_) | None => authority,
+        },
+    };
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
 #[cfg(test)]
