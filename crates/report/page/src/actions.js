@@ -1,5 +1,5 @@
 // The buttons: each is a request to the control API, for the watches that are shown.
-import { text } from "./virtual.js";
+import { failure, text } from "./words.js";
 
 export class Actions {
   /** `onDone` is called after a request. */
@@ -43,7 +43,7 @@ export class Actions {
       const on = streams?.length ? ` on ${streams.length === 1 ? `watch #${streams[0]}` : `${streams.length} watches`}` : "";
       this.say(`${verb}: done${done && on}.`);
     } catch (error) {
-      this.say(`${verb}: ${error.message}${error.hint ? `. ${error.hint}` : ""}`, true);
+      this.say(`${verb}: ${failure(error)}`, true);
     }
     this.onDone();
   }

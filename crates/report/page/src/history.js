@@ -1,8 +1,8 @@
 // The history of one object: its versions, and the watches that were sent each. The trace has no content.
+import { failure, seconds } from "./words.js";
 
 /** Watches named for a version. */
 const NAMED = 4;
-const seconds = (ms) => `${(Math.floor(ms) / 1000).toFixed(3)} s`;
 
 export class History {
   constructor(api) {
@@ -34,7 +34,7 @@ export class History {
       document.getElementById("history").scrollIntoView({ block: "nearest" });
     } catch (error) {
       table.hidden = true;
-      note.textContent = `${error.message}${error.hint ? `. ${error.hint}` : ""}`;
+      note.textContent = failure(error);
     }
   }
 }
@@ -42,12 +42,12 @@ export class History {
 function row({ resourceVersion, write, atMs, by, sent, scripted, events }) {
   const row = document.createElement("tr");
   const writer = by === undefined ? "" : ` by #${by}`;
-  const to = events.slice(0, NAMED).map(({ stream, event, client, atMs }) => `#${stream} ${event.split(" ")[0]} ${seconds(atMs)} ${client}`);
+  const to = events.slice(0, NAMED).map(({ stream, event, client, atMs }) => `#${stream} ${event.split(" ")[0]} ${seconds(atMs)} s ${client}`);
   const more = sent - Math.min(sent, NAMED);
   const cells = [
     resourceVersion,
     write ? `${write}${writer}` : "not in the trace",
-    seconds(atMs),
+    `${seconds(atMs)} s`,
     `${sent}${scripted ? `, ${scripted} changed by a rule` : ""}`,
     `${to.join("; ")}${more ? `; and ${more} more` : ""}` || "no watch",
   ];

@@ -1,11 +1,11 @@
-// The keyboard: between tests, between events, filter, help.
+// The keyboard of the report: between tests, between events, filter, help.
+import { listen, timelineKeys } from "./keyboard.js";
 
 /**
  * Listens, also on a page that has neither filter nor help. Returns a function that makes an attempt the one that the keys
  * are about.
  */
 export function listenToKeys(timelineOf) {
-  const help = document.getElementById("help");
   const filter = document.getElementById("filter");
   let current;
   let opened;
@@ -48,24 +48,16 @@ export function listenToKeys(timelineOf) {
     about(one);
     return timelineOf(one);
   };
-  const showHelp = () => (help?.open ? help.close() : help?.showModal());
 
   const keys = {
+    ...timelineKeys(timeline),
     "/": () => {
       filter?.focus();
       filter?.select();
     },
-    "?": showHelp,
     j: () => step(1),
     k: () => step(-1),
-    n: () => timeline()?.move(1),
-    p: () => timeline()?.move(-1),
-    v: () => timeline()?.nextProof(),
     e: () => timeline()?.focusFilter(),
-    "+": () => timeline()?.zoomBy(2),
-    "=": () => timeline()?.zoomBy(2),
-    "-": () => timeline()?.zoomBy(0.5),
-    0: () => timeline()?.showAll(),
     m: () => document.getElementById("matrix")?.scrollIntoView(),
     Escape: () => {
       if (!filter) return;
@@ -73,22 +65,10 @@ export function listenToKeys(timelineOf) {
       filter.dispatchEvent(new Event("input"));
     },
   };
-  document.getElementById("keys")?.addEventListener("click", showHelp);
-  addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    const { target, key } = event;
-    if (help?.open && key !== "?") return;
-    if (target.matches?.("input:not([type=checkbox]), select, textarea")) {
-      if (key !== "Escape") return;
-      target.value = "";
-      target.dispatchEvent(new Event("input"));
-      target.blur();
-      return;
-    }
-    const own = keys[key];
-    if (!own) return;
-    event.preventDefault();
-    own();
+  listen(keys, (field) => {
+    field.value = "";
+    field.dispatchEvent(new Event("input"));
+    field.blur();
   });
   return about;
 }

@@ -6,8 +6,9 @@ import { History } from "./history.js";
 import { listenToLiveKeys } from "./livekeys.js";
 import { Records } from "./records.js";
 import { Timeline } from "./timeline.js";
-import { VirtualTable, text } from "./virtual.js";
+import { VirtualTable } from "./virtual.js";
 import { Watches } from "./watches.js";
+import { seconds, text } from "./words.js";
 
 /** Records a second that the server sends at most. */
 const RATE = 400;
@@ -21,7 +22,6 @@ const AGAIN_MS = 1000;
 
 const element = (id) => document.getElementById(id);
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
-const seconds = (ms) => `${(Math.floor(ms) / 1000).toFixed(3)} s`;
 
 class Live {
   constructor() {
@@ -205,7 +205,7 @@ class Live {
       box.className = "found";
       box.id = `violation-${nth}`;
       for (const [name, words] of [
-        ["check", `\u2717 ${check} \u00b7 ${client} \u00b7 ${reading} \u00b7 ${seconds(atMs)}`], ["sentence", sentence], ["proof", proof],
+        ["check", `\u2717 ${check} \u00b7 ${client} \u00b7 ${reading} \u00b7 ${seconds(atMs)} s`], ["sentence", sentence], ["proof", proof],
       ]) {
         const line = box.appendChild(document.createElement("p"));
         line.className = name;
@@ -243,7 +243,7 @@ class Live {
     const kinds = `${record.lane} ${record.scripted ? "scripted" : ""} ${flags ? "proof" : ""} ${record.seq === this.selected ? "selected" : ""}`;
     if (row.className !== kinds) row.className = kinds;
     const [time, client, what, object] = row.cells;
-    text(time, (Math.floor(record.at) / 1000).toFixed(3));
+    text(time, seconds(record.at));
     text(client, record.client ?? "");
     text(what, flags ? `${flags.map((flag) => flag.text).join(" ")} ${record.text}` : record.text);
     what.title = record.text;

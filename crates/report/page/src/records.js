@@ -2,7 +2,7 @@
 import { barred } from "./events.js";
 
 /** Records that are kept. */
-export const KEPT = 5000;
+const KEPT = 5000;
 /** Records in the drawing: the newest. */
 const DRAWN = 150;
 /** Requests whose name is kept. */
@@ -14,7 +14,7 @@ export class Records {
   }
 
   clear() {
-    Object.assign(this, { rows: [], seen: 0, leftOut: 0, dropped: 0, fresh: 0, named: new Map() });
+    Object.assign(this, { rows: [], seen: 0, leftOut: 0, fresh: 0, named: new Map() });
   }
 
   /** Takes rows, and lines with the number of those left out. */
@@ -31,10 +31,7 @@ export class Records {
     }
     const over = this.rows.length - KEPT;
     // Not for every record: the rest moves.
-    if (over > KEPT / 10) {
-      this.rows.splice(0, over);
-      this.dropped += over;
-    }
+    if (over > KEPT / 10) this.rows.splice(0, over);
   }
 
   /** The label of a request. */

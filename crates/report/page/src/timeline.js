@@ -6,6 +6,7 @@ import { scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import { zoom, zoomIdentity } from "d3-zoom";
 import { places, stack } from "./events.js";
+import { seconds } from "./words.js";
 
 const LANES = [
   ["client", "Client events"],
@@ -27,8 +28,6 @@ const OVERVIEW = 30;
 const CHARACTER = 6.4;
 
 const textWidth = (text) => text.length * CHARACTER + 8;
-/** Cut and not rounded, as the times in sentences are. */
-const seconds = (ms) => (Math.floor(ms) / 1000).toFixed(3);
 
 /**
  * Draws into a figure. `list` shows the same events as text: `sift(fits)` hides those that do not fit the filter,

@@ -77,8 +77,3 @@ export class VirtualTable {
     else if (top + ROW + head > scrollTop + clientHeight) this.region.scrollTop = top + ROW + head - clientHeight;
   }
 }
-
-/** Sets a text if it is another one. */
-export function text(element, value) {
-  if (element.textContent !== value) element.textContent = value;
-}

@@ -1,5 +1,6 @@
 // The table of open watches: those of accused clients first, then those that are stalled or behind, as the server sorts them.
-import { VirtualTable, text } from "./virtual.js";
+import { VirtualTable } from "./virtual.js";
+import { text } from "./words.js";
 
 /** Milliseconds by which a watch may be behind in normal operation. */
 const NORMAL_LAG_MS = 1000;
@@ -87,7 +88,7 @@ export class Watches {
 }
 
 /** `350 ms`, `12 s`, `5 min`, `3 h`. */
-export function age(ms) {
+function age(ms) {
   if (ms === undefined) return "\u2013";
   if (ms < 1000) return `${ms} ms`;
   if (ms < 120_000) return `${Math.floor(ms / 1000)} s`;
