@@ -185,6 +185,11 @@ fn help() -> Markup {
         ("Esc", "clear the filter, close this"),
         ("?", "show these keys"),
     ];
+    keys_dialog(&keys)
+}
+
+/// Returns the dialog that lists the keys of a page.
+pub(crate) fn keys_dialog(keys: &[(&str, &str)]) -> Markup {
     html! {
         dialog #help aria-labelledby="help-title" {
             h2 #help-title { "Keys" }

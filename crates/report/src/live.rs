@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::html::{STYLE, source_hash};
+use crate::html::{STYLE, keys_dialog, source_hash};
 
 /// Bundled from `page/src` by `page/build.mjs`, with the licences of what it contains.
 const SCRIPT: &str = include_str!("../page/dist/live.js");
@@ -293,11 +293,5 @@ fn help() -> Markup {
         ("Esc", "leave a field, select no watch"),
         ("?", "show these keys"),
     ];
-    html! {
-        dialog #help aria-labelledby="help-title" {
-            h2 #help-title { "Keys" }
-            dl { @for (key, what) in keys { dt { kbd { (key) } } dd { (what) } } }
-            form method="dialog" { button { "Close" } }
-        }
-    }
+    keys_dialog(&keys)
 }
