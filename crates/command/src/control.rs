@@ -409,12 +409,12 @@ fn add(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
 }
 
 fn state(room: &Room) -> Result<Value, Refusal> {
-    let (revision, next, rules, streams) = steered(room.edge.steer(|server, now| {
+    let (revision, next, rules, streams) = steered(room.edge.steer(|server, _| {
         (
             server.revision(),
             server.next_record(),
             server.rules().len(),
-            server.streams(now).len(),
+            server.open_streams(),
         )
     }))?;
     let servers: Vec<Value> = room

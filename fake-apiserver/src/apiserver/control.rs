@@ -12,10 +12,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use trace::record::{ConnId, Replica, StreamId};
 
-use super::ApiServer;
 use super::balancer::Balancer;
 use super::compaction::Compaction;
 use super::joined::Joined;
+use super::{ApiServer, Open};
 use crate::api::access::{AccessSettings, Authorization, Issuer};
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
@@ -183,11 +183,14 @@ impl ApiServer {
         self.model.has(name)
     }
 
+    /// Returns the number of open responses.
+    pub(crate) fn open_streams(&self) -> usize {
+        self.unfinished().count()
+    }
+
     /// Returns the open responses, in order of their requests.
     pub(crate) fn streams(&self, now: Duration) -> Vec<StreamView> {
-        self.open
-            .iter()
-            .filter(|(_, open)| !open.exchange.is_over())
+        self.unfinished()
             .map(|(stream, open)| {
                 let (asked, conn) = (&open.asked, open.asked.conn);
                 let request = &asked.request;
@@ -208,6 +211,13 @@ impl ApiServer {
                 }
             })
             .collect()
+    }
+
+    /// Returns the exchanges whose response is not complete.
+    fn unfinished(&self) -> impl Iterator<Item = (&StreamId, &Open)> {
+        { self.open.iter() }
+            .map(|(stream, open)| (stream, &**open))
+            .filter(|(_, open)| !open.exchange.is_over())
     }
 
     /// Stores an object with its status, and creates its namespace if it is missing.

@@ -143,6 +143,11 @@ impl Server {
         self.api.next_record()
     }
 
+    /// Returns the number of open responses.
+    pub fn open_streams(&self) -> usize {
+        self.api.open_streams()
+    }
+
     /// Returns the open responses, in order of their requests.
     pub fn streams(&self, now: Duration) -> Vec<StreamView> {
         self.api.streams(now)
