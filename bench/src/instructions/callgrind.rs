@@ -48,7 +48,8 @@ impl Counted {
     /// Returns the instructions since the last call, or since the start.
     pub(super) fn take(&mut self) -> io::Result<u64> {
         let pid = format!("--pid={}", self.server.id());
-        let dumped = Command::new("vgdb")
+        // Variables are part of the name of the pipe between the two.
+        let dumped = in_few_variables(&mut Command::new("vgdb"))
             .args([&pid, "dump"])
             .stdin(Stdio::null())
             .output()
@@ -96,10 +97,19 @@ pub(super) fn version(program: &str) -> io::Result<String> {
 
 fn callgrind(program: &Path, out: &Path) -> Command {
     let mut command = pinned(Path::new("valgrind"));
+    in_few_variables(&mut command);
     command.arg("--tool=callgrind");
     command.arg(format!("--callgrind-out-file={}", out.display()));
     command.arg(program);
     command
+}
+
+/// Leaves a command the variables that it needs: reading one costs more instructions the more there are, and cargo, a shell and
+/// a CI service set different ones.
+fn in_few_variables(command: &mut Command) -> &mut Command {
+    let kept = ["PATH", "HOME"].into_iter();
+    let kept = kept.filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command.env_clear().envs(kept)
 }
 
 /// Removes the counts of an earlier run, which could be taken for those of this one.

@@ -216,12 +216,16 @@ fn event(programs: &Programs) -> io::Result<u64> {
 
 fn start(programs: &Programs) -> io::Result<u64> {
     let out = programs.scratch.join("start");
-    let mut counted = Counted::start(&programs.server, &["serve", "--quiet"], &out)?;
-    let mut connection = Connection::open(counted.server.address)?;
-    connection
-        .ask(&request("GET", CONFIG_MAPS, b""), false)?
-        .good("a LIST")?;
-    counted.take()
+    let mut least = u64::MAX;
+    for _ in 0..ROUNDS {
+        let mut counted = Counted::start(&programs.server, &["serve", "--quiet"], &out)?;
+        let mut connection = Connection::open(counted.server.address)?;
+        connection
+            .ask(&request("GET", CONFIG_MAPS, b""), false)?
+            .good("a LIST")?;
+        least = least.min(counted.take()?);
+    }
+    Ok(least)
 }
 
 fn scenario(programs: &Programs) -> io::Result<u64> {

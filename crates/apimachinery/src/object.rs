@@ -125,7 +125,7 @@ impl Stored {
         key: String,
         uid: String,
         revision: u64,
-        labels: &Map<String, Value>,
+        labels: impl Iterator<Item = (&'static str, &'static str)>,
         mut full: Vec<u8>,
     ) -> Self {
         let selectable = if kind.selectable.is_empty() {
@@ -142,7 +142,7 @@ impl Stored {
             uid,
             revision,
             terminating: false,
-            labels: pairs(labels).collect(),
+            labels: labels.flat_map(|(name, value)| [name, value]).collect(),
             selectable,
             body: full.into(),
             metadata: OnceLock::new(),

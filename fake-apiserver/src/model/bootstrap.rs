@@ -2,11 +2,11 @@
 //! bindings, priority classes, flow schemas, API services and others.
 //!
 //! They are data (`data/bootstrap.txt`), recorded from kube-apiserver by `cargo xtask oracle bootstrap`. Each line is an
-//! object: the first and the last minor version that creates it so, and its bytes, with `@uid`, `@version`, `@time`,
-//! `@micros` and `@date` for values that differ between servers. The bytes are used unchanged, because building some 200 objects would delay
-//! the start. It must not know individual objects.
+//! object: the first and the last minor version that creates it so, its identity and labels, and its bytes, with `@uid`,
+//! `@version`, `@time`, `@micros` and `@date` for values that differ between servers. The bytes are used unchanged, and are
+//! not parsed, because some 200 objects would delay the start. It must not know individual objects.
 
-use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use apimachinery::kind::KindRef;
@@ -19,92 +19,92 @@ use super::{Model, Written, write};
 /// The recorded objects.
 const RECORDED: &str = include_str!("../../data/bootstrap.txt");
 
+/// A column without a value.
+const NONE: &str = "-";
+
 impl Model {
     /// Creates the objects that kube-apiserver of this version creates when it starts. Must be called at time zero. Existing
     /// objects are kept. Returns the writes.
     pub fn bootstrap(&mut self) -> Vec<Written> {
         self.bootstrapped = true;
         let mut written = Vec::new();
-        for json in recorded(self.version.minor()) {
-            written.extend(self.create_recorded(json));
+        for recorded in recorded(self.version.minor()) {
+            written.extend(self.create_recorded(&recorded));
         }
         written
     }
 
-    fn create_recorded(&mut self, json: &str) -> Option<Written> {
-        let recorded = Recorded::read(&self.catalog, json)?;
-        let kind = recorded.kind.clone();
-        if self.objects(&kind).contains_key(recorded.key.as_str()) {
+    fn create_recorded(&mut self, recorded: &Recorded) -> Option<Written> {
+        let kind = recorded.kind(&self.catalog)?.clone();
+        let key = recorded.key(&kind);
+        if self.objects(&kind).contains_key(key.as_str()) {
             return None;
         }
-        let uid = write::uid(self.writes, &recorded.key);
+        let uid = write::uid(self.writes, &key);
         let epoch = self.epoch;
         Some(self.create(Duration::ZERO, &kind, |revision| {
-            recorded.created(epoch, uid, revision)
+            recorded.created(&kind, key, epoch, uid, revision)
         }))
     }
 }
 
 /// Returns the objects of a minor version.
-pub(super) fn recorded(minor: u8) -> impl Iterator<Item = &'static str> {
+pub(super) fn recorded(minor: u8) -> impl Iterator<Item = Recorded> {
     RECORDED.lines().filter_map(move |line| {
-        let mut parts = line.splitn(3, ' ');
-        let mut number = || parts.next()?.parse::<u8>().ok();
-        let minors = number()?..=number()?;
-        let json = parts.next()?;
-        minors.contains(&minor).then_some(json)
+        let (minors, recorded) = Recorded::read(line)?;
+        minors.contains(&minor).then_some(recorded)
     })
 }
 
 /// A recorded object.
-pub(super) struct Recorded<'a> {
-    pub(super) kind: KindRef,
-    pub(super) key: String,
-    labels: serde_json::Map<String, serde_json::Value>,
-    json: &'a str,
+pub(super) struct Recorded {
+    pub(super) api_version: &'static str,
+    pub(super) kind: &'static str,
+    namespace: Option<&'static str>,
+    name: &'static str,
+    labels: &'static str,
+    pub(super) json: &'static str,
 }
 
-impl<'a> Recorded<'a> {
-    /// Reads a recorded object; `None` if its kind is not served.
-    pub(super) fn read(catalog: &Catalog, json: &'a str) -> Option<Self> {
-        let head: Head<'_> = serde_json::from_str(json).expect("a test reads every line of the recording");
-        let kind = catalog.find_kind(&head.api_version, &head.kind)?.clone();
-        let key = kind.key(head.metadata.namespace.as_deref(), &head.metadata.name);
-        Some(Self {
-            kind,
-            key,
-            labels: head.metadata.labels,
-            json,
-        })
+impl Recorded {
+    /// Reads a line; `None` if it has less than an object.
+    fn read(line: &'static str) -> Option<(RangeInclusive<u8>, Self)> {
+        let mut columns = line.splitn(8, ' ');
+        let mut column = || columns.next();
+        let minors = column()?.parse().ok()?..=column()?.parse().ok()?;
+        let recorded = Self {
+            api_version: column()?,
+            kind: column()?,
+            namespace: column().filter(|namespace| *namespace != NONE),
+            name: column()?,
+            labels: column().filter(|labels| *labels != NONE).unwrap_or_default(),
+            json: column()?,
+        };
+        Some((minors, recorded))
+    }
+
+    /// Returns its kind; `None` if it is not served.
+    pub(super) fn kind<'a>(&self, catalog: &'a Catalog) -> Option<&'a KindRef> {
+        catalog.find_kind(self.api_version, self.kind)
+    }
+
+    pub(super) fn key(&self, kind: &KindRef) -> String {
+        kind.key(self.namespace, self.name)
     }
 
     /// Returns the object as created at `epoch`.
-    pub(super) fn created(self, epoch: Duration, uid: String, revision: u64) -> Stored {
+    pub(super) fn created(
+        &self,
+        kind: &KindRef,
+        key: String,
+        epoch: Duration,
+        uid: String,
+        revision: u64,
+    ) -> Stored {
         let full = filled(self.json, &uid, revision, epoch);
-        Stored::recorded(&self.kind, self.key, uid, revision, &self.labels, full)
+        let labels = self.labels.split(',').filter_map(|label| label.split_once('='));
+        Stored::recorded(kind, key, uid, revision, labels, full)
     }
-}
-
-/// Fields of an object that are read before it is decoded.
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Head<'a> {
-    #[serde(borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    api_version: Cow<'a, str>,
-    #[serde(borrow)]
-    metadata: Metadata<'a>,
-}
-
-#[derive(serde::Deserialize)]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(default)]
-    labels: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Returns the bytes of an object created at `epoch`.
@@ -168,6 +168,13 @@ mod tests {
             recorded(version.minor()).count(),
             "every kind is served"
         );
+        for (Written { stored, .. }, recorded) in written.iter().zip(recorded(version.minor())) {
+            let json = stored.json();
+            assert_eq!(json["apiVersion"], recorded.api_version);
+            assert_eq!(json["kind"], recorded.kind);
+            assert_eq!(json["metadata"]["namespace"].as_str(), recorded.namespace);
+            assert_eq!(json["metadata"]["name"], recorded.name);
+        }
         let revision = ServerSettings::default().revision;
         assert_eq!(model.revision(), revision + written.len() as u64);
         for Written { stored, .. } in &written {

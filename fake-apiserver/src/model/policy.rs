@@ -39,16 +39,13 @@ impl Model {
 
 /// The recorded roles and bindings of a version, each after its resource.
 fn defaults(version: Version) -> Vec<(&'static str, Value)> {
-    let group = format!("\"apiVersion\":\"{GROUP}/v1\"");
+    let api_version = format!("{GROUP}/v1");
     recorded(version.minor())
-        .filter(|json| json.contains(&group))
-        .filter_map(|json| {
-            let object: Value = serde_json::from_str(json).ok()?;
-            let kind = object["kind"].as_str()?.to_ascii_lowercase();
-            let resource = RESOURCES
-                .iter()
-                .find(|resource| **resource == format!("{kind}s"))?;
-            Some((*resource, object))
+        .filter(|recorded| recorded.api_version == api_version)
+        .filter_map(|recorded| {
+            let plural = format!("{}s", recorded.kind.to_ascii_lowercase());
+            let resource = RESOURCES.iter().find(|resource| **resource == plural)?;
+            Some((*resource, serde_json::from_str(recorded.json).ok()?))
         })
         .collect()
 }

@@ -16,7 +16,7 @@ use builtin_kinds::catalog::Catalog;
 use builtin_kinds::rbac;
 use scenario::Manifest;
 
-use super::bootstrap::{self, Recorded};
+use super::bootstrap;
 use super::namespaces::{NAMESPACES, content};
 use super::write::{self, Outcome};
 use super::{Model, Objects};
@@ -130,10 +130,11 @@ impl World {
         let namespaces = NAMESPACES.map(|name| (Arc::from(name), Arc::new(origin.namespace(kind, name))));
         let mut others: Vec<(KindRef, Objects)> = Vec::new();
         let recorded = bootstrap::recorded(origin.version.minor());
-        let recorded = recorded.filter_map(|json| Recorded::read(catalog, json));
-        for (nth, recorded) in (NAMESPACES.len()..).zip(recorded) {
-            let uid = uid(nth, &recorded.key);
-            let object = recorded.created(origin.epoch, uid, origin.revision_of(nth));
+        let recorded = recorded.filter_map(|recorded| Some((recorded.kind(catalog)?, recorded)));
+        for (nth, (kind, recorded)) in (NAMESPACES.len()..).zip(recorded) {
+            let key = recorded.key(kind);
+            let uid = uid(nth, &key);
+            let object = recorded.created(kind, key, origin.epoch, uid, origin.revision_of(nth));
             let known = others.iter().position(|(kind, _)| *kind == object.kind);
             let place = known.unwrap_or_else(|| {
                 others.push((object.kind.clone(), Objects::new()));

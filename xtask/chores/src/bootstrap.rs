@@ -1,9 +1,10 @@
 //! `cargo xtask oracle bootstrap`: collects the objects that kube-apiserver creates at its start, from real servers of
 //! every version, in `fake-apiserver/data/bootstrap.txt`.
 //!
-//! One object per line: the first and last minor that creates it this way, and its JSON, byte for byte. `@uid`,
-//! `@version`, `@time`, `@micros` and `@date` replace values that differ between servers. A version without a built oracle keeps
-//! what the file has.
+//! One object per line: the first and last minor that creates it this way, its apiVersion, kind, namespace, name and labels
+//! (`-`: none), which the server reads instead of parsing the last column, and its JSON, byte for byte. `@uid`, `@version`,
+//! `@time`, `@micros` and `@date` replace values that differ between servers. A version without a built oracle keeps what the
+//! file has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,32 +101,48 @@ pub(crate) fn renew() -> Result<(), Error> {
         }
     }
     let mut text = String::new();
-    for (minors, json) in merged.values().flatten() {
-        let (Some(first), Some(last)) = (minors.first(), minors.last()) else {
-            continue;
-        };
-        text.push_str(&format!("{first} {last} {json}\n"));
+    for ([api_version, kind, namespace, name], versions) in &merged {
+        for (minors, json) in versions {
+            let (Some(first), Some(last)) = (minors.first(), minors.last()) else {
+                continue;
+            };
+            let object: Value = parse("an object", json.as_bytes())?;
+            let labels = labels(&object);
+            let [namespace, labels] = [namespace, &labels].map(|value| column(value));
+            text.push_str(&format!(
+                "{first} {last} {api_version} {kind} {namespace} {name} {labels} {json}\n"
+            ));
+        }
     }
     std::fs::write(&file, text).map_err(|why| Error::file(&file, &why))
+}
+
+/// Returns the labels of an object as `name=value,…`.
+fn labels(object: &Value) -> String {
+    let labels = object["metadata"]["labels"].as_object();
+    let labels = labels.into_iter().flatten();
+    let labels = labels.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()));
+    labels.collect::<Vec<_>>().join(",")
+}
+
+/// Returns what a column has that may be without a value.
+fn column(value: &str) -> &str {
+    if value.is_empty() { "-" } else { value }
 }
 
 /// Returns the objects of a minor in the text of the file.
 fn kept(text: &str, minor: u8) -> Result<Objects, Error> {
     let mut objects = Objects::new();
     for line in text.lines() {
-        let mut columns = line.splitn(3, ' ');
-        let mut number = || columns.next().and_then(|number| number.parse::<u8>().ok());
-        let minors = number().zip(number());
-        let (Some((first, last)), Some(json)) = (minors, columns.next()) else {
-            return Err(Error::caller(format!("bootstrap.txt: no object: {line}")));
+        let columns: Vec<&str> = line.splitn(8, ' ').collect();
+        let no_object = || Error::caller(format!("bootstrap.txt: no object: {line}"));
+        let [first, last, api_version, kind, namespace, name, _, json] = columns[..] else {
+            return Err(no_object());
         };
-        if (first..=last).contains(&minor) {
-            let object: Value = parse("bootstrap.txt", json.as_bytes())?;
-            let text = |pointer: &str| {
-                let value = object.pointer(pointer).and_then(Value::as_str);
-                value.unwrap_or_default().to_owned()
-            };
-            let key = ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"].map(text);
+        let number = |column: &str| column.parse::<u8>().map_err(|_| no_object());
+        if (number(first)?..=number(last)?).contains(&minor) {
+            let namespace = if namespace == column("") { "" } else { namespace };
+            let key = [api_version, kind, namespace, name].map(str::to_owned);
             objects.insert(key, json.to_owned());
         }
     }
