@@ -1,4 +1,4 @@
-//! kubectl commands as users type them, in chapters: `oracle/kubectl/<chapter>/story.sh` with its manifests, their output in
+//! kubectl commands as users type them, in chapters: `fidelity/oracle/kubectl/<chapter>/story.sh` with its manifests, their output in
 //! a real cluster in `recorded.txt`, and the differences of the fake in `differences.yaml`, with reasons.
 //!
 //! A command is a line for the shell. It must not know servers: a kubeconfig selects one.
@@ -45,7 +45,7 @@ impl Chapter {
     ///
     /// A file cannot be read.
     pub fn all() -> Result<Vec<Self>, String> {
-        let folder = repository().join("oracle/kubectl");
+        let folder = repository().join("fidelity/oracle/kubectl");
         let entries = std::fs::read_dir(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
         let mut folders: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -149,7 +149,7 @@ pub fn page() -> Result<String, String> {
     let chapters = Chapter::all()?;
     let mut page = String::from(
         "\n## kubectl\n\n\
-         The commands of `oracle/kubectl` were run against a real kube-apiserver 1.37, and their output was recorded.\n\
+         The commands of `fidelity/oracle/kubectl` were run against a real kube-apiserver 1.37, and their output was recorded.\n\
          `cargo test -p e2e` runs them against `fake-apiserver serve` and compares line by line, without times,\n\
          uids, addresses and column widths.\n\n\
          | chapter | commands | with differences | topic |\n|---|---|---|---|\n",

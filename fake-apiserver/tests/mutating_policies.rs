@@ -1,6 +1,6 @@
 //! Mutating admission policies in a server: which writes they change, when they are evaluated again, and what a failing one does.
 //! What a single mutation makes of an object is tested with the evaluator, in `builtin_kinds::admission_policy`, and by the
-//! probes of `oracle/probes/mutations.yaml`.
+//! probes of `fidelity/oracle/probes/mutations.yaml`.
 
 mod support;
 

@@ -182,7 +182,8 @@ struct Recorded {
 
 /// A recording without the headers: requests, and `what was answered` of each as one text.
 fn recording(version: &str, id: &str) -> (Vec<Recorded>, String) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../oracle/recordings/{version}/{id}.txt"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("../fidelity/oracle/recordings/{version}/{id}.txt"));
     let text = std::fs::read_to_string(&path).expect("what the test reads and writes is well-formed");
     let (mut requests, mut outcome): (Vec<Recorded>, String) = (Vec::new(), String::new());
     let mut in_body = false;

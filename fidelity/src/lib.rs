@@ -1,4 +1,4 @@
-//! Plays the probes of `oracle/probes` against a Kubernetes API server, real or fake, and compares the transcripts with
+//! Plays the probes of `fidelity/oracle/probes` against a Kubernetes API server, real or fake, and compares the transcripts with
 //! recordings of a real one.
 //!
 //! ```text

@@ -14,7 +14,7 @@ usage: fidelity record  --url URL --out DIR [options]
        fidelity compare --url URL --recordings DIR [options]
        fidelity check   [--probes DIR]
 
-  --probes DIR          where the probes are (oracle/probes)
+  --probes DIR          where the probes are (fidelity/oracle/probes)
   --only TEXT           only probes whose id contains TEXT; may be given more than once
   --ca FILE             the certificate authority of an https URL
   --token TOKEN         of the user who may do everything
@@ -97,7 +97,10 @@ fn arguments() -> Result<Arguments, Error> {
 
 async fn run() -> Result<bool, Error> {
     let arguments = arguments()?;
-    let folder = arguments.probes.clone().unwrap_or_else(|| "oracle/probes".into());
+    let folder = arguments
+        .probes
+        .clone()
+        .unwrap_or_else(|| "fidelity/oracle/probes".into());
     let probes: Vec<Probe> = load(&folder)?
         .into_iter()
         .filter(|probe| {

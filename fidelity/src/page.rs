@@ -38,10 +38,10 @@ pub fn write(outcomes: &[Outcome]) -> String {
     let mut page = String::from(
         "# Fidelity: the fake compared with a real server\n\n\
          <!-- Written by `cargo xtask fidelity --write-docs`; a test compares it with what the fake does. -->\n\n\
-         The probes of `oracle/probes` were played against real kube-apiservers; their responses are in\n\
-         `oracle/recordings`. This page compares the responses of the fake with them: status line, headers, every\n\
+         The probes of `fidelity/oracle/probes` were played against real kube-apiservers; their responses are in\n\
+         `fidelity/oracle/recordings`. This page compares the responses of the fake with them: status line, headers, every\n\
          byte of the bodies, and the times of watch lines. Values that differ between runs (times, uids, the numbers of\n\
-         resourceVersions, but not their order) are normalised, as `oracle/probes/README.md` describes.\n\n\
+         resourceVersions, but not their order) are normalised, as `fidelity/oracle/probes/README.md` describes.\n\n\
          | Kubernetes | identical | accepted | open |\n|---|---|---|---|\n",
     );
     for (version, numbers) in numbers(outcomes) {

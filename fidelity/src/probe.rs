@@ -1,5 +1,5 @@
-//! A probe in `oracle/probes/*.yaml`: preconditions, requests, and how long responses are read. Pure data; it must not know
-//! how a request is sent or what the response should be. `oracle/probes/README.md` describes the format for authors.
+//! A probe in `fidelity/oracle/probes/*.yaml`: preconditions, requests, and how long responses are read. Pure data; it must not know
+//! how a request is sent or what the response should be. `fidelity/oracle/probes/README.md` describes the format for authors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -58,7 +58,7 @@ enum Between {
 pub struct Difference {
     /// Seed of the program.
     pub seed: u64,
-    /// The shrunk program, as an entry of `oracle/probes`.
+    /// The shrunk program, as an entry of `fidelity/oracle/probes`.
     pub probe: String,
     /// Both transcripts, the real one on the left.
     pub side_by_side: String,

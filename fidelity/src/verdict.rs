@@ -12,7 +12,7 @@ use crate::in_process::InProcess;
 use crate::probe::{Probe, load};
 use crate::{Server, transcript};
 
-/// One entry of `oracle/accepted.yaml`: a difference that users can accept.
+/// One entry of `fidelity/oracle/accepted.yaml`: a difference that users can accept.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Accepted {
@@ -81,7 +81,7 @@ impl Files {
     /// Returns the folders below the root of the repository.
     pub fn below(root: &Path) -> Self {
         Self {
-            oracle: root.join("oracle"),
+            oracle: root.join("fidelity/oracle"),
         }
     }
 
@@ -147,7 +147,7 @@ pub async fn replay(files: &Files, versions: &[Version], only: &[String]) -> Res
                 (false, Some(entry)) => Verdict::Accepted(entry.reason.clone()),
                 (true, Some(entry)) => {
                     return Err(Error::caller(format!(
-                        "oracle/accepted.yaml: {} is accepted as different on {name}, but {} is identical",
+                        "fidelity/oracle/accepted.yaml: {} is accepted as different on {name}, but {} is identical",
                         entry.probe, probe.id
                     )));
                 }

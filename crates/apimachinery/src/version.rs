@@ -48,7 +48,7 @@ impl Version {
         }
     }
 
-    /// Returns the patch release that was recorded (`oracle/go.mod`, `oracle/versions`).
+    /// Returns the patch release that was recorded (`fidelity/oracle/go.mod`, `fidelity/oracle/versions`).
     pub fn recorded_release(self) -> &'static str {
         match self {
             Self::V1_34 => "v1.34.4",

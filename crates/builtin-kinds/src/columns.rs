@@ -3,7 +3,7 @@
 //!
 //! It must not know how a table is encoded.
 //!
-//! Source: tables of kube-apiserver (`oracle/probes/tables.yaml`, recorded by `cargo xtask oracle columns`); kubernetes
+//! Source: tables of kube-apiserver (`fidelity/oracle/probes/tables.yaml`, recorded by `cargo xtask oracle columns`); kubernetes
 //! `pkg/printers/internalversion`; apiextensions-apiserver `tableconvertor`.
 
 use std::sync::LazyLock;

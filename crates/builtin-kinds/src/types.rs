@@ -1,7 +1,7 @@
 //! Go structs of the built-in kinds. They determine the fields, their order, and which are omitted when empty. The merge
 //! strategies are in `schema`.
 //!
-//! The table is data (`data/types.txt`), generated from the sources of Kubernetes by `oracle/types`. Custom resources have no
+//! The table is data (`data/types.txt`), generated from the sources of Kubernetes by `fidelity/oracle/types`. Custom resources have no
 //! struct.
 //!
 //! Format of its lines: `kind`, apiVersion, Kind, struct; `struct`, name; and after a struct one line for each field, with

@@ -72,9 +72,9 @@ pub(super) fn judge(chapter: &Chapter, recorded: &str, played: &str) -> Result<(
     }
     let name = chapter.name();
     Err(format!(
-        "kubectl prints something else for the fake than for a real server (-) in oracle/kubectl/{name}:\n\n{wrong}\n\
+        "kubectl prints something else for the fake than for a real server (-) in fidelity/oracle/kubectl/{name}:\n\n{wrong}\n\
          After a fix: cargo test -p e2e --test clients {name}\n\
-         Intended differences are listed in oracle/kubectl/{name}/differences.yaml, with reasons.\n"
+         Intended differences are listed in fidelity/oracle/kubectl/{name}/differences.yaml, with reasons.\n"
     ))
 }
 

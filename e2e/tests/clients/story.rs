@@ -19,7 +19,9 @@ const TOKENS: [&str; 5] = [
 ];
 
 #[rstest]
-fn kubectl_prints_the_same_as_with_a_real_server(#[files("../oracle/kubectl/*/story.sh")] story: PathBuf) {
+fn kubectl_prints_the_same_as_with_a_real_server(
+    #[files("../fidelity/oracle/kubectl/*/story.sh")] story: PathBuf,
+) {
     let server = Server::start("serve", &TOKENS);
     let Some(kubectl) = or_skip(Kubectl::new(&server)) else {
         return;
@@ -41,6 +43,6 @@ fn the_page_shows_the_chapters() {
     let expected = suites + &expected;
     assert!(
         page.ends_with(&expected),
-        "docs/fidelity.md differs from oracle/kubectl and e2e/suites; run `cargo xtask fidelity --write-docs`"
+        "docs/fidelity.md differs from fidelity/oracle/kubectl and e2e/suites; run `cargo xtask fidelity --write-docs`"
     );
 }

@@ -50,7 +50,7 @@ struct Gathered {
 pub(crate) fn renew() -> Result<(), Error> {
     let mut gathered = Gathered::default();
     for version in Version::ALL {
-        let folder = root().join("oracle/recordings").join(version.name());
+        let folder = root().join("fidelity/oracle/recordings").join(version.name());
         let listed = std::fs::read_dir(&folder).map_err(|why| Error::file(&folder, &why))?;
         let mut files: Vec<_> = listed.filter_map(Result::ok).map(|entry| entry.path()).collect();
         files.sort();

@@ -52,7 +52,7 @@ enum Of {
 
 #[derive(Subcommand)]
 enum What {
-    /// Record the responses of a real server to the probes, in oracle/recordings.
+    /// Record the responses of a real server to the probes, in fidelity/oracle/recordings.
     Record {
         /// Kubernetes minor version, e.g. 1.37.
         #[arg(long)]
@@ -61,7 +61,7 @@ enum What {
         #[arg(long, num_args = 1..)]
         only: Vec<String>,
     },
-    /// Record the output of the kubectl commands in oracle/kubectl.
+    /// Record the output of the kubectl commands in fidelity/oracle/kubectl.
     Kubectl {
         /// Only chapters whose name contains this text.
         #[arg(long, num_args = 1..)]

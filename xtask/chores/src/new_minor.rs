@@ -31,9 +31,9 @@ pub(crate) fn add(release: &str) -> Result<(), Error> {
             newest.recorded_release()
         )));
     }
-    let oracle = root().join("oracle");
+    let oracle = root().join("fidelity/oracle");
     keep_modules(&oracle)?;
-    say(&format!("oracle/go.mod of {release}"));
+    say(&format!("fidelity/oracle/go.mod of {release}"));
     run(Command::new("./versions.sh")
         .args([release, "go.mod"])
         .current_dir(&oracle))?;
@@ -79,7 +79,7 @@ fn differences() -> Result<(), Error> {
     let (Some(newest), Some(before)) = (versions.next(), versions.next()) else {
         return Ok(());
     };
-    let recordings = root().join("oracle/recordings");
+    let recordings = root().join("fidelity/oracle/recordings");
     let text = |version: Version, name: &str| {
         let text = std::fs::read_to_string(recordings.join(version.name()).join(name)).unwrap_or_default();
         text.split_once('\n').map(|(_, rest)| rest.to_owned())

@@ -1,4 +1,4 @@
-//! `cargo xtask oracle`: builds, starts and stops a real kube-apiserver; `oracle/README.md` describes it.
+//! `cargo xtask oracle`: builds, starts and stops a real kube-apiserver; `fidelity/oracle/README.md` describes it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use crate::clients::{USAGE, root};
 /// What to do with it.
 #[derive(Subcommand)]
 pub(crate) enum What {
-    /// Build `oracle/bin/oracle-X` with Go.
+    /// Build `fidelity/oracle/bin/oracle-X` with Go.
     Build {
         /// Kubernetes minor version.
         #[arg(long, default_value_t = Version::NEWEST)]
@@ -85,14 +85,14 @@ pub(crate) fn run(what: &What) -> ExitCode {
 /// Go is missing, or the build fails.
 pub(crate) fn build(version: Version) -> Result<(), Error> {
     let mut command = Command::new("./build.sh");
-    command.current_dir(root().join("oracle"));
+    command.current_dir(root().join("fidelity/oracle"));
     if version != Version::NEWEST {
         command.arg(version.name());
     }
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Error::caller(format!("oracle/build.sh: {status}"))),
-        Err(why) => Err(Error::caller(format!("oracle/build.sh: {why}"))),
+        Ok(status) => Err(Error::caller(format!("fidelity/oracle/build.sh: {status}"))),
+        Err(why) => Err(Error::caller(format!("fidelity/oracle/build.sh: {why}"))),
     }
 }
 
@@ -226,8 +226,8 @@ impl Drop for Running {
 }
 
 fn command(version: Version) -> Result<Command, Error> {
-    let folder =
-        std::env::var_os("ORACLE_BIN").map_or_else(|| root().join("oracle").join("bin"), PathBuf::from);
+    let folder = std::env::var_os("ORACLE_BIN")
+        .map_or_else(|| root().join("fidelity/oracle").join("bin"), PathBuf::from);
     let binary = folder.join(format!("oracle-{version}"));
     if !binary.exists() {
         return Err(Error::caller(format!(

@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub(crate) const FILE: &str = "adapters/versions.yaml";
 
 /// Folders that are not held to the list: servers that are recorded.
-const APART: [&str; 1] = ["oracle/"];
+const APART: [&str; 1] = ["fidelity/oracle/"];
 
 /// Versions of libraries, by the registry that has them; the first one of each is the newest that is used.
 #[derive(Debug, Default, Deserialize)]
@@ -199,7 +199,7 @@ mod tests {
         "<groupId>lib</groupId>\n<artifactId>lib</artifactId>\n<version>2</version>\n<version>9</version>",
         &[(3, "2")]
     )]
-    #[case::oracle("oracle/go.mod", "require lib v2", &[])]
+    #[case::oracle("fidelity/oracle/go.mod", "require lib v2", &[])]
     #[case::other("README.md", "lib v2", &[])]
     fn manifests_are_read(#[case] path: &str, #[case] text: &str, #[case] expected: &[(usize, &str)]) {
         let versions = Versions::default();

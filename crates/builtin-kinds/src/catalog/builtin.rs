@@ -1,4 +1,4 @@
-//! Rows of a stock apiserver, by group. All values were recorded from kube-apiserver (`oracle/probes/kinds.yaml`).
+//! Rows of a stock apiserver, by group. All values were recorded from kube-apiserver (`fidelity/oracle/probes/kinds.yaml`).
 
 use std::borrow::Cow::Borrowed;
 

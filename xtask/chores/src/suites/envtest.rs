@@ -124,7 +124,7 @@ fn links(program: &Path, folder: &Path) -> Result<PathBuf, String> {
 /// Builds the real programs at the versions of the oracle's module. Its `go.sum` lacks what only etcd's command line
 /// needs, so a copy is extended.
 fn real(folder: &Path) -> Result<PathBuf, String> {
-    let oracle = root().join("oracle");
+    let oracle = root().join("fidelity/oracle");
     let failed = |why: std::io::Error| format!("{}: {why}", folder.display());
     std::fs::create_dir_all(folder).map_err(failed)?;
     for file in ["go.mod", "go.sum"] {
@@ -134,7 +134,7 @@ fn real(folder: &Path) -> Result<PathBuf, String> {
     let text = std::fs::read_to_string(&module).map_err(failed)?;
     let mut lines = text.lines().map(str::trim);
     let version = lines.find_map(|line| line.strip_prefix("k8s.io/kubernetes "));
-    // As oracle/build.sh, so that /version responds as a released kube-apiserver does.
+    // As fidelity/oracle/build.sh, so that /version responds as a released kube-apiserver does.
     let stamp = "-s -w -X k8s.io/component-base/version.gitVersion";
     let flags = format!("{stamp}={}", version.unwrap_or_default());
     let module = format!("-modfile={}", module.display());

@@ -6,7 +6,7 @@
 // It is independent of the fake. crates/builtin-kinds/src/types.rs describes the
 // format, and reads it:
 //
-//	go run ./types > ../crates/builtin-kinds/data/types.txt
+//	go run ./types > ../../crates/builtin-kinds/data/types.txt
 package main
 
 import (
