@@ -23,7 +23,10 @@ use std::time::Duration;
 
 use apimachinery::path::{decoded_path, query_pairs};
 use fake_apiserver::fault::Ending;
-use fake_apiserver::record::{ConnId, Frame, FrameType, Record, Replica, StreamId, Verb, What};
+use fake_apiserver::record::{
+    ConnId, ConnectionRecord, ExchangeRecord, Frame, FrameType, Group, Record, Replica, StoreRecord,
+    StreamId, Verb,
+};
 use fake_apiserver::server::StreamView;
 use serde::Serialize;
 
@@ -56,6 +59,17 @@ enum State {
     Open,
     /// Nothing is sent any more, and the connection is open.
     Stalled,
+}
+
+/// The version up to which a watch was sent all changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Position {
+    /// This one.
+    At(u64),
+    /// What it was sent was missed.
+    Unknown,
+    /// A selector hides changes from it.
+    Hidden,
 }
 
 impl Watches {
@@ -169,13 +183,9 @@ struct Watch {
     replica: Replica,
     opened: Duration,
     state: State,
-    selective: bool,
     /// Last version sent, or requested; as text for display.
     shown: String,
-    /// Version up to which all changes were sent.
-    version: u64,
-    /// Whether that version is known.
-    is_known: bool,
+    position: Position,
     events: u64,
     rate: Rate,
     last_event: Option<Duration>,
@@ -186,29 +196,33 @@ impl Tracker {
     fn take(&mut self, record: &Record) {
         self.next = record.seq + 1;
         let at = record.at;
-        let what = &record.what;
-        if let What::Request {
-            stream,
-            conn,
-            verb,
-            path,
-            query,
-            user_agent,
-            replica,
-            ..
-        } = what
-        {
-            self.requests.note(*stream, record.seq);
-            if WATCHES.contains(verb) {
-                let asked = Asked::of(path, user_agent.as_deref());
-                self.request(*stream, *conn, *replica, at, asked, query);
+        match record.what.group() {
+            Group::Connection(ConnectionRecord::Disconnected { conn, .. }) => {
+                let of = (*conn, StreamId(0))..=(*conn, StreamId(u64::MAX));
+                let on = self.by_connection.range(of).map(|(_, stream)| *stream);
+                for stream in on.collect::<Vec<StreamId>>() {
+                    self.close(stream);
+                }
             }
-        } else if let What::Head { stream, .. } = what {
-            self.turn(*stream, State::Open);
-        } else if let What::Frame { stream, frame } = what {
-            self.frame(*stream, at, frame);
-        } else if let What::End { stream, how, .. } = what {
-            match how {
+            Group::Exchange(ExchangeRecord::Request {
+                stream,
+                conn,
+                verb,
+                path,
+                query,
+                user_agent,
+                replica,
+                ..
+            }) => {
+                self.requests.note(*stream, record.seq);
+                if WATCHES.contains(verb) {
+                    let asked = Asked::of(path, user_agent.as_deref());
+                    self.request(*stream, *conn, *replica, at, asked, query);
+                }
+            }
+            Group::Exchange(ExchangeRecord::Head { stream, .. }) => self.turn(*stream, State::Open),
+            Group::Exchange(ExchangeRecord::Frame { stream, frame }) => self.frame(*stream, at, frame),
+            Group::Exchange(ExchangeRecord::End { stream, how, .. }) => match how {
                 Ending::Stall => self.turn(*stream, State::Stalled),
                 Ending::Eof
                 | Ending::Fin
@@ -216,19 +230,29 @@ impl Tracker {
                 | Ending::NoCloseNotify
                 | Ending::RstStream(_)
                 | Ending::Goaway(_) => self.close(*stream),
+            },
+            Group::Store(StoreRecord::Wrote(write)) => {
+                let object = &write.object;
+                self.changes
+                    .note(at, &write.resource, &object.key, &object.resource_version);
             }
-        } else if let What::Disconnected { conn, .. } = what {
-            let of = (*conn, StreamId(0))..=(*conn, StreamId(u64::MAX));
-            let on = self.by_connection.range(of).map(|(_, stream)| *stream);
-            for stream in on.collect::<Vec<StreamId>>() {
-                self.close(stream);
-            }
-        } else if let What::Wrote(write) = what {
-            let object = &write.object;
-            self.changes
-                .note(at, &write.resource, &object.key, &object.resource_version);
-        } else if let What::Restored { to } = what {
-            self.restore(*to);
+            Group::Store(StoreRecord::Restored { to }) => self.restore(*to),
+            Group::Connection(
+                ConnectionRecord::Connected { .. }
+                | ConnectionRecord::Goaway { .. }
+                | ConnectionRecord::Refused,
+            )
+            | Group::Exchange(
+                ExchangeRecord::Page { .. }
+                | ExchangeRecord::Body { .. }
+                | ExchangeRecord::Torn { .. }
+                | ExchangeRecord::Sent { .. }
+                | ExchangeRecord::Withheld { .. }
+                | ExchangeRecord::Webhook { .. },
+            )
+            | Group::Store(StoreRecord::Turned { .. })
+            | Group::Script(_)
+            | Group::Run(_) => {}
         }
     }
 
@@ -241,7 +265,9 @@ impl Tracker {
     fn restore(&mut self, to: u64) {
         self.changes.restore(to);
         for watch in self.open.values_mut() {
-            watch.version = watch.version.min(to);
+            if let Position::At(version) = &mut watch.position {
+                *version = (*version).min(to);
+            }
         }
     }
 
@@ -268,23 +294,24 @@ impl Tracker {
         let shown = value("resourceVersion").unwrap_or_default();
         let scope = (Arc::from(plural(&asked.resource)), asked.namespace.clone());
         self.changes.watch(&scope);
+        let is_selective = value("labelSelector")
+            .or_else(|| value("fieldSelector"))
+            .is_some();
+        // Without a version, the initial events show the state at this time.
+        let version = shown.parse().ok().filter(|version| *version > 0);
+        let version = version.unwrap_or(self.changes.newest);
         let watch = Watch {
             scope,
             conn,
             replica,
             opened: at,
             state: State::Waiting,
-            selective: value("labelSelector")
-                .or_else(|| value("fieldSelector"))
-                .is_some(),
             shown: cut(shown),
-            // Without a version, the initial events show the state at this time.
-            version: shown
-                .parse()
-                .ok()
-                .filter(|version| *version > 0)
-                .unwrap_or(self.changes.newest),
-            is_known: true,
+            position: if is_selective {
+                Position::Hidden
+            } else {
+                Position::At(version)
+            },
             events: 0,
             rate: Rate::default(),
             last_event: None,
@@ -311,8 +338,11 @@ impl Tracker {
             return;
         };
         watch.shown.clone_from(&object.resource_version);
-        watch.version = watch.version.max(version);
-        watch.is_known = true;
+        watch.position = match watch.position {
+            Position::At(before) => Position::At(before.max(version)),
+            Position::Unknown => Position::At(version),
+            Position::Hidden => Position::Hidden,
+        };
         if self.forwards && frame.kind.is_change() && !frame.scripted {
             self.changes
                 .note(at, &watch.scope.0, &object.key, &object.resource_version);
@@ -329,20 +359,20 @@ impl Tracker {
         }
         for view in streams {
             let is_watch = WATCHES.iter().any(|verb| verb.word() == view.verb);
-            if !is_watch || self.open.contains_key(&view.stream) {
+            if !is_watch {
                 continue;
             }
-            // There may be room for it now.
-            self.untracked.remove(&view.stream);
-            let (path, query) = view.target.split_once('?').unwrap_or((&view.target, ""));
-            let asked = Asked::of(&decoded_path(path), view.user_agent.as_deref());
-            let opened = now.saturating_sub(Duration::from_millis(view.open_ms));
-            let query = query_pairs(query);
-            self.request(view.stream, view.connection, view.replica, opened, asked, &query);
+            if !self.open.contains_key(&view.stream) {
+                // There may be room for it now.
+                self.untracked.remove(&view.stream);
+                let (path, query) = view.target.split_once('?').unwrap_or((&view.target, ""));
+                let asked = Asked::of(&decoded_path(path), view.user_agent.as_deref());
+                let opened = now.saturating_sub(Duration::from_millis(view.open_ms));
+                let query = query_pairs(query);
+                self.request(view.stream, view.connection, view.replica, opened, asked, &query);
+            }
             if let Some(watch) = self.open.get_mut(&view.stream) {
-                // What it was sent meanwhile was missed too.
-                watch.is_known = false;
-                watch.state = State::Open;
+                watch.was_missed();
             }
         }
     }
@@ -356,6 +386,18 @@ impl Tracker {
         };
         self.by_connection.remove(&(watch.conn, stream));
         self.changes.unwatch(&watch.scope);
+    }
+}
+
+impl Watch {
+    /// Forgets what the records told that may not be so any more: some were missed.
+    fn was_missed(&mut self) {
+        if let Position::At(_) = self.position {
+            self.position = Position::Unknown;
+        }
+        if self.state == State::Waiting {
+            self.state = State::Open;
+        }
     }
 }
 

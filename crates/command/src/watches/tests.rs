@@ -1,6 +1,6 @@
 //! The watches of traces that are written here: what they are behind by, when they end, and that memory is bounded.
 
-use fake_apiserver::record::{ObjectRef, Side, StoreWrite, WriteOp};
+use fake_apiserver::record::{ObjectRef, Side, StoreWrite, What, WriteOp};
 use rstest::rstest;
 
 use super::asked::REQUESTS_MAX;
@@ -215,12 +215,26 @@ fn what_the_trace_no_longer_has_is_taken_from_the_open_responses() {
     watches.hear(&records[2..]);
     assert!(watches.missed());
     watches.reconcile(Duration::from_secs(4), &[open(2), open(3)]);
-    let view = view(&watches, 4);
-    let seen: Vec<(u64, Option<usize>)> = { view.watches.iter() }
-        .map(|watch| (watch.stream, watch.behind))
-        .collect();
-    assert_eq!(seen, [(2, Some(1)), (3, None)]);
+    let seen = |now: u64| -> Vec<(u64, State, Option<usize>)> {
+        let view = view(&watches, now);
+        let watches = view.watches.iter();
+        watches
+            .map(|watch| (watch.stream, watch.state, watch.behind))
+            .collect()
+    };
+    assert_eq!(seen(4), [(2, State::Open, None), (3, State::Open, None)]);
     assert!(!watches.missed());
+    // The next event tells how far each is.
+    let mut later = trace(vec![
+        (5, wrote("a/one", 7)),
+        (5, sent(2, FrameType::Modified, "a/one", 7)),
+        (5, sent(3, FrameType::Modified, "a/one", 6)),
+    ]);
+    for record in &mut later {
+        record.seq += 103;
+    }
+    watches.hear(&later);
+    assert_eq!(seen(5), [(2, State::Open, Some(0)), (3, State::Open, Some(1))]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::asked::Filter;
 use super::rate::per_second;
-use super::{State, Tracker, Watch};
+use super::{Position, State, Tracker, Watch};
 
 /// Maximum number of names in a view, of clients and of resources.
 const NAMES_MAX: usize = 200;
@@ -53,7 +53,7 @@ pub(crate) struct WatchView {
     resource: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<Arc<str>>,
-    state: State,
+    pub(super) state: State,
     /// Whether it has a selector.
     selective: bool,
     /// Last version sent, or requested.
@@ -128,11 +128,12 @@ impl Tracker {
         ambiguous: &BTreeSet<String>,
     ) -> WatchView {
         let ago = |at: Duration| now.saturating_sub(at).as_millis() as u64;
-        let is_known = watch.is_known && !watch.selective && !ambiguous.contains(&*watch.scope.0);
-        let late = self
-            .changes
-            .after(&watch.scope, watch.version)
-            .filter(|_| is_known);
+        let late = match watch.position {
+            Position::At(version) if !ambiguous.contains(&*watch.scope.0) => {
+                self.changes.after(&watch.scope, version)
+            }
+            Position::At(_) | Position::Unknown | Position::Hidden => None,
+        };
         WatchView {
             stream: stream.0,
             connection: watch.conn.0,
@@ -141,7 +142,7 @@ impl Tracker {
             resource: watch.asked.resource.clone(),
             namespace: watch.asked.namespace.clone(),
             state: watch.state,
-            selective: watch.selective,
+            selective: watch.position == Position::Hidden,
             resource_version: watch.shown.clone(),
             behind: late.map(|(behind, _)| behind),
             behind_ms: late.and_then(|(_, oldest)| oldest).map(ago),
