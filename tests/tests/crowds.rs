@@ -81,7 +81,7 @@ fn crowd(seed: u64, loops: usize, minutes: u64, mistaken: Option<Mistake>) -> Cr
 fn accusations(seed: u64, outcome: &Outcome) -> Vec<String> {
     let violations = outcome.violations.iter();
     let false_ones = violations.filter(|violation| {
-        let is_known = KNOWN.iter().any(|(check, _)| *check == violation.found.check);
+        let is_known = KNOWN.iter().any(|(check, _)| violation.found.check.is(check));
         !(is_known && violation.client == KUBE_RUNTIME)
     });
     false_ones.map(|violation| describe(seed, violation)).collect()

@@ -264,7 +264,9 @@ fn catches(mistake: Mistake, scenarios: &[SharedScenario]) -> (Vec<Catch>, Caugh
             caught.push(Catch {
                 broken,
                 scenario: scenario.id.clone(),
-                checks: checks.map(|contradiction| contradiction.check).collect(),
+                checks: checks
+                    .map(|contradiction| contradiction.check.to_string())
+                    .collect(),
             });
         }
         if spins == SPINS_MAX {
@@ -290,7 +292,7 @@ fn on_the_wire(judged: &Judged) -> Vec<(&'static str, String, String)> {
         found.extend(judge.pass_time(last + AFTERWARDS));
         found
             .into_iter()
-            .map(move |violation| (name, violation.found.check, violation.found.sentence))
+            .map(move |violation| (name, violation.found.check.to_string(), violation.found.sentence))
     });
     found.collect()
 }

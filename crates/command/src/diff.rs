@@ -133,7 +133,7 @@ fn compared(evidence: &Evidence) -> Result<Compared, Failure> {
         outcome,
         flaky: false,
         digest: digest(&evidence.text),
-        broken: broken.map(|found| found.check.clone()).collect(),
+        broken: broken.map(|found| found.check.to_string()).collect(),
         message,
     })
 }

@@ -11,7 +11,7 @@ use scenario::{
 
 use crate::cache::Cache;
 use crate::trace::{Exchange, Moment, Reported, Trace};
-use crate::verdict::Contradiction;
+use crate::verdict::{Check, Contradiction};
 use crate::words;
 
 mod matching;
@@ -26,7 +26,7 @@ use restarts::{is_same_process, is_start, most_of_a_process, started_instead};
 /// Returns the expectations that are not met, and the forbidden requests and events in the trace.
 pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check::new(scenario, trace);
+    let check = Checker::new(scenario, trace);
     check.requests(&mut found);
     check.counts(&mut found, true);
     check.never(&mut found);
@@ -39,7 +39,7 @@ pub fn unmet(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
 /// Returns the forbidden requests and events in the trace. For runs that stopped early.
 pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check::new(scenario, trace);
+    let check = Checker::new(scenario, trace);
     check.counts(&mut found, false);
     check.never(&mut found);
     check.never_emitted(&mut found);
@@ -49,7 +49,7 @@ pub fn broken(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
 /// Returns the part of [`unmet`] about requests, which needs no reports.
 pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check::of_program(scenario, trace);
+    let check = Checker::of_program(scenario, trace);
     check.requests(&mut found);
     check.counts(&mut found, true);
     check.never(&mut found);
@@ -59,7 +59,7 @@ pub fn unmet_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradi
 /// Returns the part of [`broken`] that needs no reports.
 pub fn broken_on_the_wire(scenario: &Scenario, trace: &Trace<'_>) -> Vec<Contradiction> {
     let mut found = Vec::new();
-    let check = Check::of_program(scenario, trace);
+    let check = Checker::of_program(scenario, trace);
     check.counts(&mut found, false);
     check.never(&mut found);
     found
@@ -86,20 +86,19 @@ fn view_of(scenario: &Scenario, trace: &Trace<'_>) -> ClientView {
 
 /// An expectation that is not met.
 struct Expectation<'s> {
-    /// `expect.requests[2]`.
-    check: String,
+    check: Check,
     /// Requirements that the failure is evidence against.
     requirements: &'s [String],
     place: Option<Place>,
 }
 
-struct Check<'t, 'a> {
+struct Checker<'t, 'a> {
     scenario: &'t Scenario,
     trace: &'t Trace<'a>,
     view: ClientView,
 }
 
-impl<'t, 'a> Check<'t, 'a> {
+impl<'t, 'a> Checker<'t, 'a> {
     fn new(scenario: &'t Scenario, trace: &'t Trace<'a>) -> Self {
         Self {
             scenario,
@@ -133,7 +132,7 @@ impl<'t, 'a> Check<'t, 'a> {
         let is_informer = self.scenario.client.contract == Contract::Informer;
         let mut next_start: Option<usize> = (is_informer && !reads.is_empty()).then_some(0);
         for (index, expected) in expect.requests.iter().enumerate() {
-            let check = format!("expect.requests[{index}]");
+            let check = Check::Expected(format!("requests[{index}]"));
             let start = next_start.take();
             let hit = if let Some(at) = start.filter(|at| continues_start(&names, expected, reads[*at])) {
                 Some(at)
@@ -180,7 +179,7 @@ impl<'t, 'a> Check<'t, 'a> {
             let first: Vec<String> = covers.take(1).map(|first| first.id.clone()).collect();
             found.push(self.contradiction(
                 Expectation {
-                    check: "expect.only".to_owned(),
+                    check: Check::Expected("only".to_owned()),
                     requirements: &first,
                     place: expect.requests.last().map(|last| last.at),
                 },
@@ -198,7 +197,7 @@ impl<'t, 'a> Check<'t, 'a> {
 
     fn missing_request(
         &self,
-        check: String,
+        check: Check,
         names: &Names<'_, 'a>,
         expected: &RequestExpect,
         rest: &[&Exchange<'a>],
@@ -260,7 +259,7 @@ impl<'t, 'a> Check<'t, 'a> {
     fn gap(
         &self,
         found: &mut Vec<Contradiction>,
-        check: String,
+        check: Check,
         expected: &RequestExpect,
         before: Option<&Exchange<'a>>,
         hit: &Exchange<'a>,
@@ -333,12 +332,13 @@ impl<'t, 'a> Check<'t, 'a> {
                 .chain(starts)
                 .collect();
             let most_exact = most_of_a_process(self.trace, &exact);
-            let (bound, hits) = match (at_least, at_most) {
+            let key = format!("counts[{index}]");
+            let (check, bound, hits) = match (at_least, at_most) {
                 (_, Some(most)) if most_exact.len() > *most as usize => {
-                    (format!("at most {most}"), most_exact)
+                    (Check::Forbidden(key), format!("at most {most}"), most_exact)
                 }
                 (Some(least), _) if whole && at_all.len() < *least as usize => {
-                    (format!("at least {least}"), at_all)
+                    (Check::Expected(key), format!("at least {least}"), at_all)
                 }
                 (Some(_) | None, Some(_) | None) => continue,
             };
@@ -346,7 +346,7 @@ impl<'t, 'a> Check<'t, 'a> {
             let what = query_words(&names, *kind, query, u64::MAX);
             found.push(self.contradiction(
                 Expectation {
-                    check: format!("expect.counts[{index}]"),
+                    check,
                     requirements,
                     place: Some(*at),
                 },
@@ -379,7 +379,7 @@ impl<'t, 'a> Check<'t, 'a> {
                 .unwrap_or_default();
             found.push(self.contradiction(
                 Expectation {
-                    check: format!("expect.never[{index}]"),
+                    check: Check::Forbidden(format!("never[{index}]")),
                     requirements: &never.requirements,
                     place: Some(never.at),
                 },
@@ -446,7 +446,7 @@ impl<'t, 'a> Check<'t, 'a> {
         };
         self.contradiction(
             Expectation {
-                check: format!("expect.events[{index}]"),
+                check: Check::Expected(format!("events[{index}]")),
                 requirements,
                 place: Some(event.at),
             },
@@ -495,7 +495,7 @@ impl<'t, 'a> Check<'t, 'a> {
             };
             found.push(self.contradiction(
                 Expectation {
-                    check: format!("expect.never_emitted[{index}]"),
+                    check: Check::Forbidden(format!("never_emitted[{index}]")),
                     requirements,
                     place: Some(event.at),
                 },
@@ -547,7 +547,7 @@ impl<'t, 'a> Check<'t, 'a> {
             .collect();
         found.push(self.contradiction(
             Expectation {
-                check: "expect.cache".to_owned(),
+                check: Check::Expected("cache".to_owned()),
                 requirements: &self.scenario.expect.converges,
                 place: None,
             },

@@ -8,7 +8,7 @@ use apimachinery::path::decoded_path;
 use scenario::{ClientView, Contract, Named, Scenario, Trigger, catalogue};
 
 use crate::trace::{Moment, Trace};
-use crate::verdict::{Contradiction, Outcome, Verdict};
+use crate::verdict::{Check, Contradiction, Outcome, Verdict};
 use crate::{check, invariants, words};
 
 /// A set of checks on a trace.
@@ -195,7 +195,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
         }
         RunEnd::Runaway { requests } => {
             contradictions.extend(broken(scenario, &trace));
-            if !contradictions.iter().any(|found| found.check == "INV-16") {
+            if !contradictions.iter().any(|found| found.check.is("INV-16")) {
                 let runaway = run(
                     format!("retry storm: {requests} requests in {}", words::time(ended.at)),
                     "retries that keep to the budget",
@@ -321,7 +321,7 @@ fn step_words(scenario: &Scenario, step: usize) -> String {
 
 fn run(sentence: String, expected: &str, actual: &str, evidence: Vec<u64>) -> Contradiction {
     Contradiction {
-        check: "run".to_owned(),
+        check: Check::Run,
         requirements: Vec::new(),
         sentence,
         place: None,

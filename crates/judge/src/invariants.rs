@@ -12,13 +12,14 @@ use scenario::{Contract, Place, Scenario};
 
 use crate::history::History;
 use crate::trace::{Delivery, Exchange, Moment, Op, Reported, ResponseBody, Trace, any_between};
-use crate::verdict::Contradiction;
+use crate::verdict::{Check, Contradiction};
 
 mod cache;
 mod events;
 mod requests;
 mod resume;
 
+pub(crate) use requests::RATE;
 pub(crate) use resume::{PATIENCE, resumes_from, starts_live};
 
 /// An invariant.
@@ -266,7 +267,7 @@ impl Finding {
             self.requirements
         );
         Contradiction {
-            check: invariant.id.to_owned(),
+            check: Check::Invariant(invariant.id),
             requirements: self.requirements,
             place: ground.step_before(&self.evidence),
             sentence: self.sentence,

@@ -1,5 +1,7 @@
 //! Verdict on a run, with its contradictions.
 
+use std::fmt;
+
 use scenario::Place;
 use serde::{Deserialize, Serialize};
 
@@ -32,11 +34,71 @@ impl Outcome {
     }
 }
 
+/// A check that a run can fail.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Check {
+    /// An invariant, by id.
+    Invariant(&'static str),
+    /// Something that the scenario expects, by its key in `expect`: `requests[2]`.
+    Expected(String),
+    /// Something that the client must not do, or not so often, whatever else happens; by its key in `expect`.
+    Forbidden(String),
+    /// The cache of the client, as the client shows it.
+    Dump,
+    /// That the run comes to its end.
+    Run,
+}
+
+impl Check {
+    /// Returns whether it is an invariant.
+    pub fn is_invariant(&self) -> bool {
+        match self {
+            Self::Invariant(_) => true,
+            Self::Expected(_) | Self::Forbidden(_) | Self::Dump | Self::Run => false,
+        }
+    }
+
+    /// Returns whether it is the invariant of this id.
+    pub fn is(&self, invariant: &str) -> bool {
+        match self {
+            Self::Invariant(id) => *id == invariant,
+            Self::Expected(_) | Self::Forbidden(_) | Self::Dump | Self::Run => false,
+        }
+    }
+
+    /// Returns whether its failure proves that the client did something wrong, also in a run that took another course than the
+    /// scenario: what a client must not do, it did. What is missing may be missing because of that course.
+    pub fn proves_alone(&self) -> bool {
+        match self {
+            Self::Invariant(_) | Self::Forbidden(_) => true,
+            Self::Expected(_) | Self::Dump | Self::Run => false,
+        }
+    }
+}
+
+/// `INV-07`, `expect.requests[2]`, `dump`, `run`.
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invariant(id) => f.write_str(id),
+            Self::Expected(key) | Self::Forbidden(key) => write!(f, "expect.{key}"),
+            Self::Dump => f.write_str("dump"),
+            Self::Run => f.write_str("run"),
+        }
+    }
+}
+
+impl Serialize for Check {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// A contradiction between a trace and an expectation or invariant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contradiction {
-    /// Failed check: `INV-07`, `expect.requests[2]`, `run`.
-    pub check: String,
+    /// Failed check.
+    pub check: Check,
     /// Requirements whose text it contradicts; empty: it is evidence against none.
     pub requirements: Vec<String>,
     /// Description in one sentence, starting with the side at fault.

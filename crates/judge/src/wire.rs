@@ -392,13 +392,13 @@ impl WireJudge {
         self.readers.insert(id, there);
         let mut certain = Vec::new();
         if !violations.is_empty() {
-            certain.push("INV-15");
+            certain.push(Suspicion::ILLEGAL_OPTIONS);
         }
         if self.stopped {
-            certain.push("INV-18");
+            certain.push(Suspicion::AFTER_THE_STOP);
             self.wake(id, self.now.at + CLOSING);
         }
-        self.look(id, certain);
+        self.look(id, &certain);
     }
 
     /// Returns true if the client received this version from a collection that contains this one.
@@ -461,7 +461,7 @@ impl WireJudge {
         if let Some(there) = self.readers.get_mut(&id) {
             note(&mut there.ledger);
         }
-        self.look(id, Vec::new());
+        self.look(id, &[]);
     }
 
     fn disconnected(&mut self, conn: ConnId, by: Side, record: &Record) {
@@ -473,7 +473,7 @@ impl WireJudge {
             if let Some(there) = self.readers.get_mut(&id) {
                 there.ledger.disconnect(conn, by, self.now.at);
             }
-            self.look(id, Vec::new());
+            self.look(id, &[]);
         }
     }
 
@@ -501,7 +501,7 @@ impl WireJudge {
             if let Some(there) = self.readers.get_mut(&id) {
                 there.ledger.stop();
             }
-            self.look(id, Vec::new());
+            self.look(id, &[]);
             self.wake(id, self.now.at + CLOSING);
         }
     }
@@ -551,13 +551,13 @@ impl WireJudge {
             };
             there.due = None;
             there.ledger.pass_time(self.now.at);
-            let certain = if self.stopped { vec!["INV-18"] } else { Vec::new() };
-            self.look(id, certain);
+            let certain = self.stopped.then_some(Suspicion::AFTER_THE_STOP);
+            self.look(id, certain.as_slice());
         }
     }
 
-    /// Checks unexplained requests against all records kept. `certain`: invariants that need no explanation.
-    fn look(&mut self, id: u64, certain: Vec<&'static str>) {
+    /// Checks unexplained requests against all records kept. `certain`: suspicions that need no explanation.
+    fn look(&mut self, id: u64, certain: &[Suspicion]) {
         let Some(there) = self.readers.get_mut(&id) else {
             return;
         };
@@ -566,14 +566,14 @@ impl WireJudge {
             // The user agents counted as `OTHERS` are several clients.
             suspicions.clear();
         }
-        suspicions.extend(certain.into_iter().map(Suspicion::certain));
+        suspicions.extend_from_slice(certain);
         let due = there.ledger.due(self.now.at);
         if !suspicions.is_empty() {
             let found = there.window.look(&suspicions, self.now);
             let (agent, reading) = (Arc::clone(&there.agent), there.subject.to_string());
             let listed: Vec<Violation> = found
                 .into_iter()
-                .filter(|found| !self.excused.contains(&found.check))
+                .filter(|found| !self.excused.iter().any(|check| found.check.is(check)))
                 .map(|found| {
                     let proof = there.window.record(&found);
                     Violation {
@@ -589,7 +589,7 @@ impl WireJudge {
                 })
                 .collect();
             for violation in listed {
-                let count = (Arc::clone(&agent), violation.found.check.clone());
+                let count = (Arc::clone(&agent), violation.found.check.to_string());
                 *self.counts.entry(count).or_default() += 1;
                 if self.listed.len() < LISTED_MAX {
                     self.listed.push(violation.clone());

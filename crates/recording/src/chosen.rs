@@ -204,12 +204,12 @@ fn named<'v>(found: &'v [(u64, Violation)], wanted: &str) -> Result<&'v (u64, Vi
     };
     let mut of_check = found
         .iter()
-        .filter(|(_, violation)| violation.found.check == check);
+        .filter(|(_, violation)| violation.found.check.is(check));
     let violation = nth.and_then(|nth| of_check.nth(nth.checked_sub(1)?));
     violation.ok_or_else(|| {
-        let mut counts = BTreeMap::<&str, usize>::new();
+        let mut counts = BTreeMap::<String, usize>::new();
         for (_, violation) in found {
-            *counts.entry(&violation.found.check).or_default() += 1;
+            *counts.entry(violation.found.check.to_string()).or_default() += 1;
         }
         let counts: Vec<String> = counts
             .iter()

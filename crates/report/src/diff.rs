@@ -140,7 +140,7 @@ impl Side {
             outcome: test.outcome,
             flaky: test.standing == Standing::Flaky,
             digest: test.digest.clone(),
-            broken: test.found().iter().map(|found| found.check.clone()).collect(),
+            broken: test.found().iter().map(|found| found.check.to_string()).collect(),
             message: test.message.clone(),
         };
         Self {

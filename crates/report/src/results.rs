@@ -280,7 +280,7 @@ impl From<&Attempt> for AttemptResult {
 impl From<&Contradiction> for Found {
     fn from(found: &Contradiction) -> Self {
         Self {
-            check: found.check.clone(),
+            check: found.check.to_string(),
             requirements: found.requirements.clone(),
             sentence: found.sentence.clone(),
             place: found

@@ -122,7 +122,7 @@ fn judged(scenario: &Scenario, records: &[Record]) -> Vec<Found> {
         .contradictions
         .into_iter()
         .map(|found| Found {
-            cause: Cause::of(&found.check, &found.sentence),
+            cause: Cause::of(&found.check.to_string(), &found.sentence),
             sentence: found.sentence,
         })
         .collect();

@@ -46,7 +46,10 @@ fn found(scenario: &SharedScenario, mistake: Option<Mistake>) -> Vec<String> {
     let mut found: Vec<_> = records.iter().flat_map(|record| judge.take(record)).collect();
     let last = records.last().map(|last| last.at).unwrap_or_default();
     found.extend(judge.pass_time(last + Duration::from_secs(5)));
-    found.into_iter().map(|violation| violation.found.check).collect()
+    found
+        .into_iter()
+        .map(|violation| violation.found.check.to_string())
+        .collect()
 }
 
 const LIST: &str = "/api/v1/namespaces/default/configmaps";

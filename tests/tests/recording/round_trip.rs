@@ -101,7 +101,10 @@ fn violated(scenario: &Scenario, records: &[Record]) -> Vec<String> {
     let mut found: Vec<_> = records.iter().flat_map(|record| judge.take(record)).collect();
     let last = records.last().map(|last| last.at).unwrap_or_default();
     found.extend(judge.pass_time(last + AFTERWARDS));
-    found.into_iter().map(|violation| violation.found.check).collect()
+    found
+        .into_iter()
+        .map(|violation| violation.found.check.to_string())
+        .collect()
 }
 
 /// Makes a scenario of a recording, for the client of the recorded one.

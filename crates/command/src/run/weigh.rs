@@ -8,7 +8,7 @@ use fake_apiserver::record::{Record, What};
 use fake_apiserver::scenario::{Scenario, SharedScenario};
 use judge::effect::Effects;
 use judge::judge_wire;
-use judge::verdict::{Contradiction, Outcome, Verdict};
+use judge::verdict::{Check, Contradiction, Outcome, Verdict};
 use judge::wire::Violation;
 
 use super::Skipped;
@@ -36,8 +36,9 @@ pub(super) fn judged(
         .flat_map(|client| client.contradictions)
         .collect();
     if let Some(ended) = ended {
-        violations
-            .retain(|violation| violation.found.check != AFTER_STOP || shows_life(violation, records, ended));
+        violations.retain(|violation| {
+            !violation.found.check.is(AFTER_STOP) || shows_life(violation, records, ended)
+        });
     }
     let found: Vec<Contradiction> = violations
         .iter()
@@ -51,7 +52,7 @@ pub(super) fn judged(
         for contradiction in verdict
             .contradictions
             .iter_mut()
-            .filter(|found| found.check == "run")
+            .filter(|found| found.check == Check::Run)
         {
             contradiction.sentence = format!("the command {} before the scenario was over", crash.words());
         }
@@ -99,7 +100,7 @@ pub(super) fn weighed(
         return Err(Skipped::NotJudged(why));
     }
     let Some(why) = cut else { return Ok(verdict) };
-    verdict.contradictions.retain(|found| found.check != "run");
+    verdict.contradictions.retain(|found| found.check != Check::Run);
     if verdict.contradictions.is_empty() {
         return Err(Skipped::NotJudged(why));
     }
@@ -117,10 +118,7 @@ pub(super) fn certain(mut verdict: Verdict, restarts: Option<String>) -> Result<
         return Ok(verdict);
     }
     let why = format!("the command was {restarts}, and {}", verdict.message());
-    verdict.contradictions.retain(|found| {
-        let exceeds = found.check.starts_with("expect.counts") && found.expected.starts_with("at most");
-        exceeds || found.check.starts_with("INV-") || found.check.starts_with("expect.never")
-    });
+    verdict.contradictions.retain(|found| found.check.proves_alone());
     if verdict.contradictions.is_empty() {
         return Err(Skipped::NotJudged(why));
     }
@@ -185,9 +183,7 @@ pub(super) fn proven(
         ),
         (Outcome::Pass | Outcome::Mismatch | Outcome::Stuck, _) => return Ok(verdict),
     };
-    verdict
-        .contradictions
-        .retain(|found| found.check.starts_with("INV-"));
+    verdict.contradictions.retain(|found| found.check.is_invariant());
     if verdict.contradictions.is_empty() {
         return Err(Skipped::NotJudged(why));
     }
@@ -228,7 +224,7 @@ mod tests {
         let (_, violations) = judged(&scenario().into(), &records, &judge, Some(ended), None);
         let of_stop = violations
             .iter()
-            .filter(|violation| violation.found.check == AFTER_STOP);
+            .filter(|violation| violation.found.check.is(AFTER_STOP));
         of_stop.count()
     }
 
@@ -260,34 +256,28 @@ mod tests {
         assert_eq!(after_the_stop(&ended, then), expected);
     }
 
-    fn failed(check: &str, expected: &str) -> Verdict {
+    fn failed(check: Check) -> Verdict {
         Verdict {
             outcome: Outcome::Mismatch,
             contradictions: vec![Contradiction {
-                check: check.to_owned(),
+                check,
                 requirements: Vec::new(),
                 sentence: "the client never did it".to_owned(),
                 place: None,
                 evidence: vec![1],
-                expected: expected.to_owned(),
+                expected: String::new(),
                 actual: String::new(),
             }],
         }
     }
 
     #[rstest]
-    #[case::what_is_missing("expect.requests[0]", "LIST", false)]
-    #[case::too_few("expect.counts[0]", "at least 2 × LIST", false)]
-    #[case::the_end("run", "the client keeps trying", false)]
-    #[case::too_many("expect.counts[0]", "at most 2 × LIST", true)]
-    #[case::forbidden("expect.never[0]", "never LIST", true)]
-    #[case::an_invariant("INV-01", "", true)]
-    fn only_what_a_restarted_command_did_counts(
-        #[case] check: &str,
-        #[case] expected: &str,
-        #[case] counts: bool,
-    ) {
-        let verdict = failed(check, expected);
+    #[case::what_is_missing(Check::Expected("requests[0]".to_owned()), false)]
+    #[case::the_end(Check::Run, false)]
+    #[case::forbidden(Check::Forbidden("never[0]".to_owned()), true)]
+    #[case::an_invariant(Check::Invariant("INV-01"), true)]
+    fn only_what_a_restarted_command_did_counts(#[case] check: Check, #[case] counts: bool) {
+        let verdict = failed(check);
         assert_eq!(certain(verdict.clone(), None), Ok(verdict.clone()));
         let restarts = "restarted 1× (exited with code 1)".to_owned();
         let found = certain(verdict, Some(restarts));

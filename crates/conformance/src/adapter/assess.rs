@@ -5,12 +5,9 @@ use fake_apiserver::report::{Fold, ReportedObject};
 use fake_apiserver::scenario::Scenario;
 use fake_apiserver::scenario::edition::Edition;
 use judge::judge;
-use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
+use judge::verdict::{Check, Contradiction, Outcome as Judgement, Verdict};
 
 use super::outcome::{Outcome, cache_differs};
-
-/// Name of the check that concerns the end of a run.
-const RUN: &str = "run";
 
 /// An outcome with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +51,10 @@ pub fn assess(
     }
     // A waiting step alone proves nothing. If another check failed, it is reported with it.
     if let (true, Some(RunEnd::Stuck { waiting_for, .. })) = (cut, end)
-        && verdict.contradictions.iter().all(|found| found.check == RUN)
+        && verdict
+            .contradictions
+            .iter()
+            .all(|found| found.check == Check::Run)
     {
         return Assessment {
             outcome: Outcome::NotPlayed,
@@ -70,9 +70,9 @@ pub fn assess(
     let is_unfinished = cut || matches!(end, Some(RunEnd::Runaway { .. }));
     let storm = found
         .iter()
-        .find(|found| is_unfinished && found.check == "INV-16");
+        .find(|found| is_unfinished && found.check.is("INV-16"));
     if let Some(requirements) = storm.map(|storm| storm.requirements.clone()) {
-        found.retain(|found| found.check != RUN);
+        found.retain(|found| found.check != Check::Run);
         found.push(unfinished(requirements));
         if verdict.outcome == Judgement::Stuck {
             verdict.outcome = Judgement::Mismatch;
@@ -89,7 +89,7 @@ pub fn assess(
 /// that is fast enough to end the run must not make it worse.
 fn unfinished(requirements: Vec<String>) -> Contradiction {
     Contradiction {
-        check: RUN.to_owned(),
+        check: Check::Run,
         requirements,
         sentence: "the client kept failing until the run was ended".to_owned(),
         place: None,
@@ -173,7 +173,7 @@ mod tests {
         };
         assert_eq!((cut.outcome, checks(&cut)), (storm.outcome, checks(&storm)));
         assert!(
-            checks(&cut).contains(&RUN.to_owned()),
+            checks(&cut).contains(&Check::Run),
             "the unfinished scenario counts"
         );
         let named = |assessment: &Assessment| {
@@ -190,7 +190,7 @@ mod tests {
 
     fn found(requirements: &[&str]) -> Contradiction {
         Contradiction {
-            check: "expect.cache".to_owned(),
+            check: Check::Expected("cache".to_owned()),
             requirements: requirements.iter().map(|id| (*id).to_owned()).collect(),
             sentence: String::new(),
             place: None,

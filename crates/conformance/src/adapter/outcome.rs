@@ -6,7 +6,7 @@ use fake_apiserver::report::{Fold, ReportedObject, Version};
 use fake_apiserver::scenario::Scenario;
 use fake_apiserver::scenario::catalogue::Level;
 use fake_apiserver::scenario::edition::{self, Edition};
-use judge::verdict::{Contradiction, Outcome as Judgement, Verdict};
+use judge::verdict::{Check, Contradiction, Outcome as Judgement, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +127,7 @@ pub fn cache_differs(
         more => format!(" (and {} more)", more - 1),
     };
     Some(Contradiction {
-        check: "dump".to_owned(),
+        check: Check::Dump,
         requirements: requirements.to_vec(),
         sentence: format!("the cache of the client differs from the events that it delivered: {first}{more}"),
         place: None,
@@ -148,7 +148,7 @@ mod tests {
 
     fn found(requirements: &[&str]) -> Contradiction {
         Contradiction {
-            check: "INV-01".to_owned(),
+            check: Check::Invariant("INV-01"),
             requirements: requirements.iter().map(|id| (*id).to_owned()).collect(),
             sentence: "s".to_owned(),
             place: None,

@@ -44,7 +44,7 @@ pub fn tally(level: Level, judged: &[(&Scenario, &Verdict)], edition: Option<&Ed
 mod tests {
     use fake_apiserver::scenario::{Covered, Place, edition};
     use judge::trace::sample::scenario;
-    use judge::verdict::{Contradiction, Outcome};
+    use judge::verdict::{Check, Contradiction, Outcome};
 
     use super::*;
 
@@ -58,7 +58,7 @@ mod tests {
         let broken = Verdict {
             outcome: Outcome::Mismatch,
             contradictions: vec![Contradiction {
-                check: "expect.requests[0]".to_owned(),
+                check: Check::Expected("requests[0]".to_owned()),
                 requirements: vec![requirement.id.clone()],
                 sentence: String::new(),
                 place: None,

@@ -202,7 +202,10 @@ fn counted(attempts: &[Attempt]) -> impl Iterator<Item = &Attempt> {
 /// Returns true if all contradictions may be caused by a busy machine.
 fn is_only_late(verdict: Option<&Verdict>) -> bool {
     let found = verdict.map_or(&[][..], |verdict| &verdict.contradictions);
-    !found.is_empty() && found.iter().all(|found| LATE.contains(&found.check.as_str()))
+    !found.is_empty()
+        && found
+            .iter()
+            .all(|found| LATE.iter().any(|late| found.check.is(late)))
 }
 
 #[cfg(test)]
@@ -211,7 +214,7 @@ mod tests {
     use std::time::Duration;
 
     use judge::trace::sample::scenario;
-    use judge::verdict::{Contradiction, Outcome as Judgement};
+    use judge::verdict::{Check, Contradiction, Outcome as Judgement};
     use rstest::rstest;
 
     use super::*;
@@ -288,12 +291,12 @@ mod tests {
 
     #[test]
     fn only_late_invariants_are_excused() {
-        let verdict = |checks: &[&str]| Verdict {
+        let verdict = |checks: &[&'static str]| Verdict {
             outcome: Judgement::Mismatch,
             contradictions: checks
                 .iter()
                 .map(|check| Contradiction {
-                    check: (*check).to_owned(),
+                    check: Check::Invariant(check),
                     requirements: Vec::new(),
                     sentence: String::new(),
                     place: None,

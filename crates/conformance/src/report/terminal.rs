@@ -67,7 +67,7 @@ fn one(judged: &Judged, contradiction: &Contradiction, style: Style) -> String {
     let _infallible = writeln!(
         text,
         "  {} {requirements}   {place}",
-        paint.bold(&contradiction.check)
+        paint.bold(&contradiction.check.to_string())
     );
     if style.columns >= SIDE_BY_SIDE {
         let width = (style.columns - 12) / 2;

@@ -167,6 +167,32 @@ fn expectation(#[case] expect: Expect, #[case] sentence: &str) {
     }
 }
 
+/// What is missing may be missing because the run took another course; what is too much is there.
+#[rstest]
+#[case::too_often(None, Some(1), true)]
+#[case::too_rarely(Some(9), None, false)]
+fn a_count_that_is_exceeded_proves_alone(
+    #[case] at_least: Option<u32>,
+    #[case] at_most: Option<u32>,
+    #[case] proves: bool,
+) {
+    let mut scenario = scenario();
+    scenario.expect.counts = vec![RequestCount {
+        kind: RequestKind::Watch,
+        query: Vec::new(),
+        at_least,
+        at_most,
+        requirements: Vec::new(),
+        at: Place::default(),
+    }];
+    let records = run().complete();
+    let found = unmet(&scenario, &Trace::new(&records));
+    let checks: Vec<(String, bool)> = { found.iter() }
+        .map(|found| (found.check.to_string(), found.check.proves_alone()))
+        .collect();
+    assert_eq!(checks, [("expect.counts[0]".to_owned(), proves)]);
+}
+
 /// Each expectation fails, and is evidence against what it names alone.
 #[rstest]
 #[case::requests(|requirements| Expect { requests: vec![RequestExpect { requirements, ..watch_from(is("99")) }], ..Expect::default() })]

@@ -20,6 +20,8 @@ const FREE_REQUESTS: usize = 5;
 /// … at most this many in any window, which is 1.5 per second.
 const WINDOW_REQUESTS: usize = 45;
 const WINDOW: Duration = Duration::from_secs(30);
+/// What a client that keeps failing is expected to keep to: exceeding it is one violation, however long it lasts.
+pub(crate) const RATE: &str = "at most 1.5 requests a second over 30 s while failing";
 /// So many requests in this time are a hot loop: ten a second.
 const HOT_LOOP: Duration = Duration::from_millis(4_500);
 /// Longest `Retry-After` that is enforced, because a client may cap it: a server that sends hours by mistake would
@@ -171,7 +173,7 @@ fn over_budget(ground: &Ground<'_, '_>) -> Vec<Finding> {
                     words::span((at.at - first.at).as_millis() as u64),
                     words::time(first.at)
                 ),
-                expected: "at most 1.5 requests a second over 30 s while failing".to_owned(),
+                expected: RATE.to_owned(),
                 actual: format!(
                     "{} requests in {}",
                     WINDOW_REQUESTS + 1,

@@ -15,14 +15,16 @@ pub(super) struct Suspicion {
 }
 
 impl Suspicion {
-    /// Creates a suspicion that needs no explanation.
-    pub(super) fn certain(check: &'static str) -> Self {
-        let checks = match check {
-            "INV-15" => &["INV-15"],
-            _ => &["INV-18"],
-        };
-        Self { checks, seq: None }
-    }
+    /// A request with options that the API rejects: it is a violation whatever was sent before.
+    pub(super) const ILLEGAL_OPTIONS: Self = Self {
+        checks: &["INV-15"],
+        seq: None,
+    };
+    /// Something after the stop, likewise.
+    pub(super) const AFTER_THE_STOP: Self = Self {
+        checks: &["INV-18"],
+        seq: None,
+    };
 }
 
 /// A list or watch request.

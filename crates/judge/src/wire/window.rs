@@ -12,9 +12,9 @@ use ::trace::record::{Frame, FrameType, Record, What};
 use scenario::{Named, Scenario};
 
 use super::asked::Suspicion;
-use crate::invariants;
+use crate::invariants::{self, RATE};
 use crate::trace::{Moment, Trace};
-use crate::verdict::Contradiction;
+use crate::verdict::{Check, Contradiction};
 
 /// Memory of a record without long texts, including spare capacity, in bytes.
 pub(super) const RECORD_BYTES: usize = 320;
@@ -55,7 +55,7 @@ pub(super) struct Window {
     /// No violation can be found until a snapshot starts.
     blind: bool,
     /// Violations already reported: check, and first and last record of the evidence.
-    found: BTreeSet<(String, u64, u64)>,
+    found: BTreeSet<(Check, (u64, u64))>,
     /// The store's revision at each watch without a version, by the position of its request: writes are not kept here.
     began: BTreeMap<u64, u64>,
 }
@@ -149,17 +149,21 @@ impl Window {
             let (Some(first), Some(last)) = (found.evidence.first(), found.evidence.last()) else {
                 continue;
             };
-            let check = found.check.as_str();
-            let is_suspected = suspected.contains(&(check, *last)) || open.contains(check);
+            let is_suspected = wanted.iter().any(|check| {
+                found.check.is(check) && (suspected.contains(&(*check, *last)) || open.contains(check))
+            });
             // The origin of the version is unknown: it may be from a dropped record.
-            let unsure = check == "INV-01" && self.forgot && found.evidence.len() == 1;
-            let key = match check {
-                // A rate violation continues; repetitions are not reported again.
-                "INV-16" if found.expected.contains("requests a second") => (found.check.clone(), 0, 0),
+            let unsure = found.check.is("INV-01") && self.forgot && found.evidence.len() == 1;
+            let proof = if found.expected == RATE {
+                // It continues; repetitions are not reported again.
+                (0, 0)
+            } else if found.check.is("INV-04") && found.evidence.len() > 2 {
                 // Further lists at the expired version are the same violation.
-                "INV-04" if found.evidence.len() > 2 => (found.check.clone(), *first, 0),
-                _ => (found.check.clone(), *first, *last),
+                (*first, 0)
+            } else {
+                (*first, *last)
             };
+            let key = (found.check.clone(), proof);
             if is_suspected && !unsure && self.found.insert(key) {
                 news.push(found);
             }
@@ -215,7 +219,7 @@ impl Window {
         self.trim_above = self.weight * 2;
         let oldest = self.records.first().map_or(u64::MAX, |first| first.seq);
         self.found
-            .retain(|(_, first, last)| *last == 0 || *first >= oldest);
+            .retain(|(_, (first, last))| *last == 0 || *first >= oldest);
         self.began.retain(|request, _| *request >= oldest);
         self.records.shrink_to(self.records.len() * SPARE);
     }
