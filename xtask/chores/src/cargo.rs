@@ -29,13 +29,16 @@ pub(crate) enum Build {
     /// Optimized, with the features that the packages select, as users build it.
     Release,
     /// The same and linked by LTO, as it is distributed.
-    Dist,
+    Packaged,
 }
+
+/// The profile of distributed programs.
+pub(crate) const PACKAGED: &str = "packaged";
 
 impl Build {
     /// Returns the profile of a benchmark. A smoke run judges nothing, so that it uses the build of the tests.
     pub(crate) fn of_benchmark(smoke: bool) -> Self {
-        if smoke { Self::Debug } else { Self::Dist }
+        if smoke { Self::Debug } else { Self::Packaged }
     }
 }
 
@@ -51,8 +54,15 @@ pub(crate) fn programs<const N: usize>(
     cargo.arg("build").current_dir(clients::root());
     match build {
         Build::Debug => cargo.arg("--workspace"),
-        Build::Release | Build::Dist => cargo
-            .args(["--profile", if build == Build::Dist { "dist" } else { "release" }])
+        Build::Release | Build::Packaged => cargo
+            .args([
+                "--profile",
+                if build == Build::Packaged {
+                    PACKAGED
+                } else {
+                    "release"
+                },
+            ])
             .args(wanted.iter().flat_map(|(package, _)| ["--package", package])),
     };
     cargo.args(wanted.iter().flat_map(|(_, name)| ["--bin", name]));

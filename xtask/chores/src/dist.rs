@@ -38,6 +38,9 @@ const EPOCH: u64 = 315_532_800;
 
 const SUMS: &str = "SHA256SUMS";
 
+/// Default of `--to`.
+const TARGET: &str = "target/dist";
+
 /// What is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Kind {
@@ -87,7 +90,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "KIND,…")]
     only: Vec<Kind>,
     /// Folder to write into; its earlier files are removed.
-    #[arg(long, value_name = "FOLDER", default_value = "target/dist")]
+    #[arg(long, value_name = "FOLDER", default_value = TARGET)]
     to: PathBuf,
     /// URL of the folder of the published files [default: the release of this version on GitHub].
     #[arg(long)]
@@ -356,6 +359,16 @@ fn note(line: &str) {
 mod tests {
     use super::release::samples;
     use super::*;
+
+    /// Files of Cargo would be taken for those of an earlier release, or be removed with them.
+    #[test]
+    fn cargo_does_not_build_into_the_folder() {
+        let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = toml::from_str(&manifest).unwrap();
+        let profiles = manifest["profile"].as_table().unwrap().keys();
+        let folders: Vec<String> = profiles.map(|profile| format!("target/{profile}")).collect();
+        assert!(!folders.iter().any(|folder| folder == TARGET), "{folders:?}");
+    }
 
     fn all(release: &Release) -> Vec<Artifact> {
         let archives = archives::artifacts(release).unwrap();

@@ -2,7 +2,7 @@
 
 use std::process::{Command, ExitCode};
 
-use crate::cargo::{self, Build};
+use crate::cargo::{self, Build, PACKAGED};
 use crate::clients;
 
 /// File of the committed counts, from the root.
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         ("bench-watcher", "bench-watcher"),
     ];
     let (build, profile) = if arguments.dist {
-        (Build::Dist, "dist")
+        (Build::Packaged, PACKAGED)
     } else {
         (Build::Release, "release")
     };

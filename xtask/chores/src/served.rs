@@ -75,7 +75,7 @@ pub(crate) fn server(arguments: &Server) -> ExitCode {
 
 /// Runs the soak. Exit code 0: memory stays flat; 1: it grows; 3: a program cannot run.
 pub(crate) fn soak(arguments: &Soak) -> ExitCode {
-    run(Build::Dist, |built| {
+    run(Build::Packaged, |built| {
         let minutes = arguments.minutes.to_string();
         vec![
             "soak".into(),

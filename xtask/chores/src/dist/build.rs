@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::platform::Platform;
 use super::read::output;
+use crate::cargo::PACKAGED;
 
 /// The line that installs what a build needs. Versions are pinned, because the C compiler is part of the result.
 pub(super) const TOOLS: &str = "pip install ziglang==0.17.1 cargo-zigbuild==0.24.1";
@@ -18,7 +19,7 @@ pub(super) fn program(platform: &Platform, root: &Path) -> Result<PathBuf, Strin
     if platform.go.0 != "linux" {
         let target = platform.target;
         return Err(format!(
-            "{target} is built on macOS: cargo build --locked --profile dist --target {target} --package fake-apiserver-cli; \
+            "{target} is built on macOS: cargo build --locked --profile {PACKAGED} --target {target} --package fake-apiserver-cli; \
              then name the file by --binary"
         ));
     }
@@ -48,7 +49,7 @@ pub(super) fn program(platform: &Platform, root: &Path) -> Result<PathBuf, Strin
         "zigbuild",
         "--locked",
         "--profile",
-        "dist",
+        PACKAGED,
         "--target",
         platform.target,
     ]);
@@ -69,7 +70,7 @@ pub(super) fn program(platform: &Platform, root: &Path) -> Result<PathBuf, Strin
     if !status.success() {
         return Err(format!("the build for {} failed: {status}", platform.target));
     }
-    let program = target.join(platform.target).join("dist/fake-apiserver");
+    let program = target.join(platform.target).join(PACKAGED).join("fake-apiserver");
     let bytes = std::fs::read(&program).map_err(|why| format!("{}: {why}", program.display()))?;
     for (folder, _) in &renamed {
         if memchr::memmem::find(&bytes, folder.as_bytes()).is_some() {
