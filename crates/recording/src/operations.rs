@@ -1,11 +1,6 @@
-//! Changes of store and watch caches as the trace describes them in words, and the actions that make them.
-//!
-//! The words are those of `What::Turned`. A file of records may have others: an action has numbers and known words of them alone.
+//! Changes of store and watch caches, and the actions that make them.
 
-use trace::record::Replica;
-
-/// Words for the replicas.
-const REPLICAS: [&str; 2] = [Replica::Primary.word(), Replica::Secondary.word()];
+use trace::record::{CacheTurn, Replica, Turn};
 
 /// What an action does to open watches and to old versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,74 +15,58 @@ pub(crate) struct Operation {
     pub(crate) stales: bool,
 }
 
-/// Returns the operation that a description is of; `None`: something that no action makes, or that has no effect.
-pub(crate) fn of(how: &str) -> Option<Operation> {
-    if how.starts_with("compacted up to") || how.starts_with("etcd compacted up to") {
-        return Some(operation("compact", (false, true, false)));
-    }
-    if how == "watch caches restarted" {
-        return Some(operation("clear_watch_cache", (true, true, false)));
-    }
-    if let Some(ms) = how.strip_prefix("connections refused for ").and_then(millis) {
-        return Some(operation(&format!("{{refuse: {ms}ms}}"), (false, false, false)));
-    }
-    if let Some(jump) = how.strip_prefix("clock set ") {
-        let (key, by) = jump.split_once(" by ")?;
-        let key = ["forward", "back"].into_iter().find(|known| *known == key)?;
-        let action = format!("{{jump_clock: {{{key}: {}ms}}}}", millis(by)?);
-        return Some(operation(&action, (false, false, false)));
-    }
-    restart(how).or_else(|| cache(how))
-}
-
-fn restart(how: &str) -> Option<Operation> {
-    let (before, after) = how.split_once("apiserver restarted")?;
-    let mut keys = Vec::new();
-    if let Some(ms) = between(after, ", down for ", " ms") {
-        keys.push(format!("down: {ms}ms"));
-    }
-    if let Some(ms) = between(after, ", watch caches filled ", " ms later") {
-        keys.push(format!("filling: {ms}ms"));
-    }
-    if !before.is_empty() {
-        let replica = REPLICAS
-            .into_iter()
-            .find(|replica| *replica == before.trim_end())?;
-        keys.push(format!("replica: {replica}"));
-    }
-    let action = match keys.is_empty() {
-        true => "restart".to_owned(),
-        false => format!("{{restart: {{{}}}}}", keys.join(", ")),
+/// Returns the operation that makes a change; `None`: no action makes it, or it has no effect.
+pub(crate) fn of(turn: &Turn) -> Option<Operation> {
+    let keys = |keys: &[String]| keys.join(", ");
+    let of_replica =
+        |replica: &Option<Replica>| replica.map(|replica| format!("replica: {}", replica.word()));
+    let made = match turn {
+        Turn::Compacted { .. } => operation("compact", (false, true, false)),
+        Turn::CachesRestarted => operation("clear_watch_cache", (true, true, false)),
+        Turn::Cache { now, replica, .. } => {
+            let at = of_replica(replica);
+            let with = |word: &str| match &at {
+                Some(at) => format!("{{{word}: {{{at}}}}}"),
+                None => word.to_owned(),
+            };
+            match now {
+                CacheTurn::Cleared => operation(&with("clear_watch_cache"), (true, true, false)),
+                CacheTurn::Frozen => operation(&with("freeze_watch_cache"), (false, false, true)),
+                CacheTurn::Thawed => operation(&with("thaw_watch_cache"), (false, false, false)),
+                CacheTurn::LagsBy(ms) => {
+                    let by: Vec<String> = [format!("by: {ms}ms")].into_iter().chain(at).collect();
+                    let action = format!("{{lag_watch_cache: {{{}}}}}", keys(&by));
+                    operation(&action, (false, false, true))
+                }
+            }
+        }
+        Turn::Refused { ms } => operation(&format!("{{refuse: {ms}ms}}"), (false, false, false)),
+        Turn::Restarted {
+            replica,
+            down_ms,
+            filling_ms,
+        } => {
+            let some = |key: &str, ms: &u64| (*ms > 0).then(|| format!("{key}: {ms}ms"));
+            let after = [
+                some("down", down_ms),
+                some("filling", filling_ms),
+                of_replica(replica),
+            ];
+            let after: Vec<String> = after.into_iter().flatten().collect();
+            let action = match after.as_slice() {
+                [] => "restart".to_owned(),
+                after => format!("{{restart: {{{}}}}}", keys(after)),
+            };
+            operation(&action, (true, true, false))
+        }
+        Turn::ClockSet { by_ms } => {
+            let way = if *by_ms < 0 { "back" } else { "forward" };
+            let action = format!("{{jump_clock: {{{way}: {}ms}}}}", by_ms.unsigned_abs());
+            operation(&action, (false, false, false))
+        }
+        Turn::Other(_) => return None,
     };
-    Some(operation(&action, (true, true, false)))
-}
-
-fn cache(how: &str) -> Option<Operation> {
-    let rest = how
-        .strip_prefix("every watch cache")
-        .or_else(|| how.strip_prefix("watch cache of "))?;
-    let replica = REPLICAS
-        .into_iter()
-        .find(|replica| rest.contains(&format!("of replica {replica}")));
-    let with = |word: &str| match replica {
-        Some(replica) => format!("{{{word}: {{replica: {replica}}}}}"),
-        None => word.to_owned(),
-    };
-    if rest.ends_with(" cleared") {
-        Some(operation(&with("clear_watch_cache"), (true, true, false)))
-    } else if rest.ends_with(" frozen") {
-        Some(operation(&with("freeze_watch_cache"), (false, false, true)))
-    } else if rest.ends_with(" thawed") {
-        Some(operation(&with("thaw_watch_cache"), (false, false, false)))
-    } else {
-        let (_, after) = rest.split_once(" lags by ")?;
-        let ms = millis(after)?;
-        let replica = replica
-            .map(|replica| format!(", replica: {replica}"))
-            .unwrap_or_default();
-        let action = format!("{{lag_watch_cache: {{by: {ms}ms{replica}}}}}");
-        Some(operation(&action, (false, false, true)))
-    }
+    Some(made)
 }
 
 fn operation(action: &str, (ends_watches, expires, stales): (bool, bool, bool)) -> Operation {
@@ -97,18 +76,6 @@ fn operation(action: &str, (ends_watches, expires, stales): (bool, bool, bool)) 
         expires,
         stales,
     }
-}
-
-/// Reads `300 ms`.
-fn millis(text: &str) -> Option<u64> {
-    text.strip_suffix(" ms")?.parse().ok()
-}
-
-/// Returns the number between two texts.
-fn between(text: &str, before: &str, after: &str) -> Option<u64> {
-    let (_, rest) = text.split_once(before)?;
-    let (number, _) = rest.split_once(after)?;
-    number.parse().ok()
 }
 
 #[cfg(test)]
@@ -125,6 +92,10 @@ mod tests {
         "{freeze_watch_cache: {replica: primary}}"
     )]
     #[case("watch cache of pods lags by 5000 ms", "{lag_watch_cache: {by: 5000ms}}")]
+    #[case(
+        "every watch cache of replica secondary lags by 5 ms",
+        "{lag_watch_cache: {by: 5ms, replica: secondary}}"
+    )]
     #[case("watch cache of pods thawed", "thaw_watch_cache")]
     #[case("connections refused for 300 ms", "{refuse: 300ms}")]
     #[case("apiserver restarted", "restart")]
@@ -133,18 +104,14 @@ mod tests {
         "{restart: {down: 3000ms, filling: 20ms, replica: primary}}"
     )]
     #[case("clock set back by 9 ms", "{jump_clock: {back: 9ms}}")]
-    fn words_are_actions(#[case] how: &str, #[case] action: &str) {
-        assert_eq!(of(how).expect("an operation").action, action);
+    fn changes_are_actions(#[case] how: &str, #[case] action: &str) {
+        let turn = Turn::from(how.to_owned());
+        assert_eq!(of(&turn).expect("an operation").action, action);
     }
 
-    #[rstest]
-    #[case("no event sent: the request is refused")]
-    #[case("write refused: the apiserver restarted")]
-    #[case("x}}\n  - do: compact # apiserver restarted")]
-    #[case("every watch cache lags by 1ms}}\n  - do: compact # ms")]
-    #[case("no response of the upstream: connections refused for 9 ms")]
-    #[case("clock set back by 9 hours")]
-    fn other_words_are_none(#[case] how: &str) {
-        assert_eq!(of(how), None);
+    #[test]
+    fn another_text_is_no_action() {
+        let text = "x}}\n  - do: compact # apiserver restarted".to_owned();
+        assert_eq!(of(&Turn::from(text)), None);
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use exchange::{Exchanges, Kind as RequestKind};
 use trace::record::{
     ConnId, ConnectionRecord, ExchangeRecord, Group, ObjectRef, Record, Side, StoreRecord, StoreWrite,
-    StreamId, What, WriteOp,
+    StreamId, Turn, What, WriteOp,
 };
 
 use crate::chosen::{Cannot, Chosen, choose};
@@ -462,13 +462,13 @@ impl<'r> Story<'r> {
         }
     }
 
-    fn on_turn(&mut self, how: &str, at: Duration) {
-        let Some(operation) = operations::of(how) else {
+    fn on_turn(&mut self, turn: &Turn, at: Duration) {
+        let Some(operation) = operations::of(turn) else {
             return;
         };
-        if self.origin == Origin::Upstream && !operation.action.contains("refuse") {
+        if self.origin == Origin::Upstream && !matches!(turn, Turn::Refused { .. }) {
             self.unknown.insert(format!(
-                "stale watch caches of the proxy ({how}): events are sent when the client got them"
+                "stale watch caches of the proxy ({turn}): events are sent when the client got them"
             ));
             return;
         }

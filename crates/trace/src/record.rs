@@ -5,9 +5,11 @@
 //! compares the client's cache with the store (`sim`, `live`), or if a recording keeps it ([`Kept`](crate::content::Kept));
 //! never of a Secret. The reports of such a client contain it too.
 
+pub use self::turn::{CacheTurn, Turn};
 pub use self::what::{ConnectionRecord, ExchangeRecord, Group, RunRecord, ScriptRecord, StoreRecord, What};
 
 pub mod line;
+mod turn;
 mod what;
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use builtin_kinds::types;
 use scenario::{Manifest, ObjectName, Place, ServerSettings};
 use serde::Serialize;
 use serde_json::{Value, json};
-use trace::record::{ConnId, Replica, StreamId};
+use trace::record::{ConnId, Replica, StreamId, Turn};
 
 use super::balancer::Balancer;
 use super::compaction::Compaction;
@@ -157,7 +157,8 @@ impl ApiServer {
         for open in self.open.values_mut() {
             open.exchange.release();
         }
-        self.turned(now, "reset: no rules, nothing stale, nothing refused".to_owned());
+        let how = "reset: no rules, nothing stale, nothing refused";
+        self.turned(now, Turn::Other(how.to_owned()));
         if let Some(upstream) = &mut self.upstream {
             upstream.thaw();
             return self.touch_all();
@@ -310,11 +311,12 @@ impl ApiServer {
         match control {
             Control::Compact => {
                 self.model.storage_mut().compact_store();
-                self.turned(now, format!("etcd compacted up to {}", self.model.revision()));
+                let to = self.model.revision();
+                self.turned(now, Turn::Compacted { to, of_etcd: true });
             }
             Control::RestartWatchCaches => {
                 self.model.storage_mut().restart_watch_caches();
-                self.turned(now, "watch caches restarted".to_owned());
+                self.turned(now, Turn::CachesRestarted);
             }
         }
         self.touch_all();

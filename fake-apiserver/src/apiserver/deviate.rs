@@ -17,7 +17,7 @@ use scenario::{
 };
 use serde_json::{Map, Value, json};
 use trace::fault::Ending;
-use trace::record::{StreamId, Verb, What};
+use trace::record::{StreamId, Turn, Verb, What};
 
 use super::exchange::Instead;
 use super::output::Output;
@@ -361,7 +361,8 @@ impl ApiServer {
     pub(super) fn push_scripted(&mut self, stream: StreamId, frame: WatchFrame) {
         let open = self.open.get(&stream);
         if open.is_some_and(|open| matches!(open.source, Source::Refused(_)) || open.exchange.is_refused()) {
-            return self.turned(self.now, "no event sent: the request is refused".to_owned());
+            let how = "no event sent: the request is refused";
+            return self.turned(self.now, Turn::Other(how.to_owned()));
         }
         if self.kept.is_some() {
             let resource = self.resource_of(stream);

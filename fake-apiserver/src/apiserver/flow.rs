@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apimachinery::ObjectRef;
 use trace::fault::Ending;
-use trace::record::{Record, StreamId, What};
+use trace::record::{Record, StreamId, Turn, What};
 
 use super::answer::watch_head;
 use super::exchange::Exchange;
@@ -52,13 +52,13 @@ impl ApiServer {
             if let Some(compaction) = &mut self.compaction {
                 compaction.wrote(revision, written);
             }
-            self.turned(now, format!("etcd compacted up to {to}"));
+            self.turned(now, Turn::Compacted { to, of_etcd: true });
         }
         if is_grown && self.compaction.is_some() && self.model.storage().event_bytes() > EVENT_BYTES_MAX {
             self.model.storage_mut().evict_events(EVENT_BYTES_MAX / 2);
             self.turned(
                 now,
-                "the oldest events left the watch caches: too many bytes".to_owned(),
+                Turn::Other("the oldest events left the watch caches: too many bytes".to_owned()),
             );
         }
     }

@@ -83,8 +83,8 @@ fn bytes(what: &What) -> usize {
             verdict,
             ..
         }) => webhook.len() + url.len() + verdict.len(),
-        Group::Store(StoreRecord::Turned { how, .. })
-        | Group::Script(ScriptRecord::Step { how, .. } | ScriptRecord::Rule { how, .. }) => how.len(),
+        Group::Store(StoreRecord::Turned { how, .. }) => how.to_string().len(),
+        Group::Script(ScriptRecord::Step { how, .. } | ScriptRecord::Rule { how, .. }) => how.len(),
         Group::Connection(_)
         | Group::Exchange(
             ExchangeRecord::Head { .. }

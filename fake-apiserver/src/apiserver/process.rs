@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scenario::Restart;
 use trace::fault::Ending;
-use trace::record::{ConnId, StreamId};
+use trace::record::{ConnId, StreamId, Turn};
 
 use super::balancer::Balancer;
 use super::output::Output;
@@ -38,15 +38,14 @@ impl ApiServer {
         }
         self.model
             .restart(now, restart.at, up + Duration::from_millis(restart.filling_ms));
-        let which = restart.at.map(|at| format!("{} ", at.word()));
-        let mut how = format!("{}apiserver restarted", which.unwrap_or_default());
-        if restart.down_ms > 0 {
-            how += &format!(", down for {} ms", restart.down_ms);
-        }
-        if restart.filling_ms > 0 {
-            how += &format!(", watch caches filled {} ms later", restart.filling_ms);
-        }
-        self.turned(now, how);
+        self.turned(
+            now,
+            Turn::Restarted {
+                replica: restart.at,
+                down_ms: restart.down_ms,
+                filling_ms: restart.filling_ms,
+            },
+        );
     }
 
     fn abort_connection(&mut self, conn: ConnId) {
@@ -74,9 +73,7 @@ impl ApiServer {
     /// Sets the wall clock forward or back.
     pub(crate) fn jump_clock(&mut self, now: Duration, by_ms: i64) {
         self.model.jump_clock(by_ms);
-        let by = by_ms.unsigned_abs();
-        let how = if by_ms < 0 { "back" } else { "forward" };
-        self.turned(now, format!("clock set {how} by {by} ms"));
+        self.turned(now, Turn::ClockSet { by_ms });
     }
 
     /// Wall clock at `now`, since 1970.

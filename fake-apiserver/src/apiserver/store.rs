@@ -11,7 +11,7 @@ use apimachinery::options::Collection;
 use apimachinery::selector::{FieldSelector, LabelSelector, Selector};
 use apimachinery::status::Status;
 use scenario::{Manifest, ObjectName, Scenario, Target};
-use trace::record::{Replica, StoreWrite, StreamId, What, WriteOp};
+use trace::record::{CacheTurn, Replica, StoreWrite, StreamId, Turn, What, WriteOp};
 use trace::report::Version;
 
 use super::ApiServer;
@@ -122,7 +122,8 @@ impl ApiServer {
     /// Compacts etcd and the watch caches.
     pub(crate) fn compact(&mut self, now: Duration) {
         self.model.storage_mut().compact();
-        self.turned(now, format!("compacted up to {}", self.model.revision()));
+        let to = self.model.revision();
+        self.turned(now, Turn::Compacted { to, of_etcd: false });
     }
 
     /// Changes how the watch caches of `target` at `replica` follow the store; `None`: every resource, both replicas.
@@ -135,28 +136,31 @@ impl ApiServer {
     ) {
         let resource = target.map(|(group, plural)| (group.as_str(), plural.as_str()));
         let done = match turn {
-            WatchCacheOp::Clear => "cleared".to_owned(),
-            WatchCacheOp::Freeze => "frozen".to_owned(),
-            WatchCacheOp::Lag(by) => format!("lags by {} ms", by.as_millis()),
-            WatchCacheOp::Thaw => "thawed".to_owned(),
+            WatchCacheOp::Clear => CacheTurn::Cleared,
+            WatchCacheOp::Freeze => CacheTurn::Frozen,
+            WatchCacheOp::Lag(by) => CacheTurn::LagsBy(by.as_millis() as u64),
+            WatchCacheOp::Thaw => CacheTurn::Thawed,
         };
         match self.forwards() {
             true => self.turn_upstream_caches(now, turn, resource),
             false => self.model.turn_watch_caches(now, turn, resource, replica),
         }
-        let of = match target {
-            Some((_, plural)) => format!("watch cache of {plural}"),
-            None => "every watch cache".to_owned(),
-        };
-        let at = replica.map(|replica| format!(" of replica {}", replica.word()));
-        self.turned(now, format!("{of}{} {done}", at.unwrap_or_default()));
+        let plural = target.map(|(_, plural)| plural.clone());
+        self.turned(
+            now,
+            Turn::Cache {
+                now: done,
+                plural,
+                replica,
+            },
+        );
     }
 
     /// Restores the state of a revision. Returns the selected objects by `namespace/name`; `None` if the revision is compacted,
     /// which is recorded.
     pub(crate) fn restore(&mut self, now: Duration, revision: u64) -> Option<BTreeMap<String, Version>> {
         if let Err(refused) = self.model.storage_mut().restore(revision) {
-            self.turned(now, format!("restore refused: {refused}"));
+            self.turned(now, Turn::Other(format!("restore refused: {refused}")));
             return None;
         }
         let selected = match &self.followed {
@@ -196,7 +200,9 @@ impl ApiServer {
     ) {
         let written = match written {
             Ok(written) => written,
-            Err(status) => return self.turned(now, format!("write refused: {}", status.message)),
+            Err(status) => {
+                return self.turned(now, Turn::Other(format!("write refused: {}", status.message)));
+            }
         };
         let Some(op) = written.op else { return };
         let mut selected = false;
@@ -241,7 +247,7 @@ impl ApiServer {
     }
 
     /// Records a change of the stored state other than a write.
-    pub(crate) fn turned(&mut self, now: Duration, how: String) {
+    pub(crate) fn turned(&mut self, now: Duration, how: Turn) {
         self.log.push(
             now,
             What::Turned {

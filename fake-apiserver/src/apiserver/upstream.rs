@@ -20,7 +20,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use older::{Copied, OlderAnswers, page_record};
 use trace::fault::{Ending, Http2Error};
-use trace::record::{StoreWrite, StreamId, Verb, What, WriteOp};
+use trace::record::{StoreWrite, StreamId, Turn, Verb, What, WriteOp};
 
 use super::answer::body_record;
 use super::exchange::Head;
@@ -90,7 +90,7 @@ impl ApiServer {
                 }
                 None => self.turned(
                     now,
-                    "no older answer of this list is known: the upstream answers".to_owned(),
+                    Turn::Other("no older answer of this list is known: the upstream answers".to_owned()),
                 ),
             }
         }
@@ -153,7 +153,7 @@ impl ApiServer {
         let (Some(version), Some(named)) = (version, named) else {
             let why =
                 "no bookmark sent: its watch has sent no event yet, so that version or kind are not known";
-            self.turned(self.now, why.to_owned());
+            self.turned(self.now, Turn::Other(why.to_owned()));
             return String::new();
         };
         self.push_scripted(stream, frame::bookmark(&named, &version, initial_events_end));
@@ -339,7 +339,7 @@ impl ApiServer {
             ),
             Failure::Broken(why) => (format!("the response of the upstream broke off: {why}"), ""),
         };
-        self.turned(now, why.clone());
+        self.turned(now, Turn::Other(why.clone()));
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use scenario::{Action, Expected, Ref, Restart, ShapeAction, StoreAction, StreamAction};
-use trace::record::{Replica, StreamId, What};
+use trace::record::{Replica, StreamId, Turn, What};
 
 use super::Server;
 use crate::model::WatchCacheOp;
@@ -73,7 +73,7 @@ impl Server {
                 }
                 Action::Refuse(ms) => {
                     self.api.refuse_until(now + Duration::from_millis(*ms));
-                    self.api.turned(now, format!("connections refused for {ms} ms"));
+                    self.api.turned(now, Turn::Refused { ms: *ms });
                 }
                 Action::Shape(_) | Action::Rule(_) | Action::Stream(_) => {
                     for stream in self.concerned(on) {
@@ -155,8 +155,10 @@ impl Server {
             } => {
                 let version = resource_version.clone().map(|wanted| self.resolved(wanted));
                 if !self.api.send_event(stream, kind, object, version.as_ref()) {
-                    self.api
-                        .turned(now, "no event sent: the object does not exist".to_owned());
+                    self.api.turned(
+                        now,
+                        Turn::Other("no event sent: the object does not exist".to_owned()),
+                    );
                 }
             }
             StreamAction::SendError(spec) => self.api.send_error(stream, spec),
@@ -239,9 +241,10 @@ impl Server {
         let wanted = Expected::Ref(to.clone());
         let revision = self.value(&wanted).and_then(|text| text.parse::<u64>().ok());
         let Some(revision) = revision else {
-            return self
-                .api
-                .turned(now, format!("restore refused: {to} stands for no revision"));
+            return self.api.turned(
+                now,
+                Turn::Other(format!("restore refused: {to} stands for no revision")),
+            );
         };
         self.observe(now);
         if let (Some(stored), Some(run)) = (self.api.restore(now, revision), &mut self.run) {

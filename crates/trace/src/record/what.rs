@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConnId, Frame, ObjectRef, Replica, RunEnd, Side, StoreWrite, StreamId, Verb};
+use super::{ConnId, Frame, ObjectRef, Replica, RunEnd, Side, StoreWrite, StreamId, Turn, Verb};
 use crate::content::Content;
 use crate::fault::Ending;
 use crate::report::Report;
@@ -219,8 +219,8 @@ records! {
         },
         /// Another change of store or watch cache: compaction; watch cache cleared, frozen or thawed.
         Turned {
-            /// Description, e.g. `compacted below 1007`.
-            how: String,
+            /// The change.
+            how: Turn,
             /// The server's resourceVersion after the change.
             resource_version: u64,
         },
