@@ -292,6 +292,24 @@ impl<O: Object, K> Storage<O, K> {
 }
 
 impl<O: Object, K> Storage<O, K> {
+    /// Makes the current objects the state of `revision`, as if they were written before it: no event and no history is kept, and
+    /// reads and watches from `oldest` on see them. `oldest` is not above `revision`, nor is the revision of any object. For a
+    /// storage that nobody has read.
+    pub fn begin_at(&mut self, oldest: u64, revision: u64) {
+        self.revision = revision;
+        self.compacted = oldest;
+        self.written_bytes = 0;
+        for nth in 0..self.resources.len() {
+            let capacity = self.capacity(self.resources[nth].watch_cached);
+            let resource = &mut self.resources[nth];
+            resource.store.begin_at(oldest);
+            for cache in resource.caches_mut(None) {
+                *cache = WatchCache::new(oldest, capacity, Duration::ZERO);
+                cache.progress(revision);
+            }
+        }
+    }
+
     /// Sets the objects that a resource has before its first write, as if they were written before the revision at the
     /// start: no event is kept, and no revision is used. Their revisions must not be above the current one.
     pub fn preload(&mut self, resource: ResourceId, objects: Objects<O>) {

@@ -81,6 +81,15 @@ impl<O: Object> Store<O> {
         self.current = objects;
     }
 
+    /// Makes the current objects those of `revision`, without history.
+    pub(crate) fn begin_at(&mut self, revision: u64) {
+        let objects = std::mem::take(&mut self.current);
+        *self = Self {
+            current: objects,
+            ..Self::new(revision)
+        };
+    }
+
     /// Stores a version; returns the one before.
     pub(crate) fn put(&mut self, object: &Arc<O>, revision: u64) -> Option<Arc<O>> {
         let known = self.current.get_key_value(object.key());

@@ -19,7 +19,7 @@ use super::{ApiServer, Open};
 use crate::api::access::{AccessSettings, Authorization, Issuer};
 use crate::api::write::WriteAction;
 use crate::api::{Access, WriteRequest};
-use crate::model::{Model, NAMESPACES, Setting, WatchCacheOp};
+use crate::model::{Model, NAMESPACES, Setting, Snapshot, WatchCacheOp};
 
 /// Resource of the namespaces.
 const NAMESPACES_OF: &str = "namespaces";
@@ -96,6 +96,23 @@ impl ApiServer {
             api.apply(Duration::ZERO, &manifest);
             api.settle(Duration::ZERO);
         }
+        api.mark_initial_state();
+        api
+    }
+
+    /// Returns an apiserver for any client that begins with the objects of a snapshot. `upgraded`: it creates what it lacks at start.
+    /// `seed`: for all randomness.
+    pub(crate) fn from_snapshot(
+        snapshot: Snapshot,
+        upgraded: bool,
+        settings: ServerSettings,
+        seed: u64,
+    ) -> Self {
+        let (model, written) = snapshot.into_model(upgraded);
+        let mut api = Self::over(model, settings, seed);
+        api.joined = Joined::allowed();
+        api.compaction = Some(Compaction::new(api.model.revision()));
+        api.record_writes(Duration::ZERO, None, written);
         api.mark_initial_state();
         api
     }

@@ -27,6 +27,7 @@ mod properties;
 mod requests;
 mod scales;
 mod selectors;
+mod snapshots;
 mod starts;
 mod validation;
 mod writes;

@@ -68,14 +68,7 @@ impl Model {
     /// Adds the objects of a cluster, as older than the first write, and requires existing namespaces from now on. Must be
     /// called before the first write.
     pub(crate) fn preload(&mut self, setting: &Setting<'_>) {
-        let world = World::shared(
-            &self.catalog,
-            Origin {
-                version: self.version,
-                epoch: self.epoch,
-                revision: self.revision().clamp(1, World::SIZE_MAX),
-            },
-        );
+        let world = World::shared(&self.catalog, self.origin());
         for (kind, objects) in &world.others {
             if !setting.is_target(&kind.group, &kind.plural) {
                 self.preload_resource(kind, objects.clone(), setting);
@@ -92,6 +85,42 @@ impl Model {
             }
             self.preload_resource(kind, objects, setting);
             self.enforce_namespaces();
+        }
+    }
+
+    /// Adds the objects of a cluster to an empty store, as older than the first write; `bare`: the namespaces of every cluster
+    /// only.
+    pub(super) fn preload_cluster(&mut self, bare: bool) {
+        let world = World::shared(&self.catalog, self.origin());
+        let others = world.others.iter().filter(|_| !bare);
+        for (kind, objects) in others.chain([&world.namespaces]) {
+            self.storage.preload(self.resource_id(kind), objects.clone());
+        }
+        // Without bootstrap roles, the policy has the default ones.
+        self.bootstrapped = !bare;
+    }
+
+    /// Adds the namespaces of these names that do not exist, as older than the first write.
+    pub(super) fn preload_namespaces(&mut self, names: &BTreeSet<String>) {
+        let kind = { self.catalog.find("", "namespaces").cloned() }.expect("every version has namespaces");
+        let (origin, id) = (self.origin(), self.resource_id(&kind));
+        let mut objects = self.storage.current(id).clone();
+        for name in names
+            .iter()
+            .filter(|name| !objects.contains_key(name.as_str()))
+            .collect::<Vec<_>>()
+        {
+            objects.insert(Arc::from(name.as_str()), Arc::new(origin.namespace(&kind, name)));
+        }
+        self.storage.preload(id, objects);
+    }
+
+    /// What the objects of its cluster depend on.
+    fn origin(&self) -> Origin {
+        Origin {
+            version: self.version,
+            epoch: self.epoch,
+            revision: self.revision().clamp(1, World::SIZE_MAX),
         }
     }
 

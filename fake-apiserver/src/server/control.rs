@@ -12,6 +12,7 @@ use super::{Limits, MemoryView, Server, StreamView};
 use crate::api::Access;
 use crate::api::access::{AccessSettings, Authorization};
 use crate::apiserver::ApiServer;
+use crate::model::Snapshot;
 
 impl Server {
     /// Returns a server without a scenario, for any client. It has the namespaces of every cluster, and rejects writes into
@@ -19,6 +20,17 @@ impl Server {
     pub fn standalone(settings: ServerSettings, seed: u64) -> Self {
         Self {
             api: ApiServer::standalone(settings, seed),
+            run: None,
+            rules: Rules::default(),
+        }
+    }
+
+    /// Returns a server without a scenario that begins with the objects of a snapshot, at its version: clients of the server that it
+    /// was taken of go on from the versions and continue tokens that they have. `upgraded`: the snapshot is of another minor version,
+    /// and the server creates what it lacks at start. `settings` are those of the snapshot; `seed`: for all randomness.
+    pub fn from_snapshot(snapshot: Snapshot, upgraded: bool, settings: ServerSettings, seed: u64) -> Self {
+        Self {
+            api: ApiServer::from_snapshot(snapshot, upgraded, settings, seed),
             run: None,
             rules: Rules::default(),
         }
