@@ -47,8 +47,10 @@ use ::trace::record::{
     ConnId, ConnectionRecord, ExchangeRecord, Group, Record, RunRecord, Side, StoreRecord, StreamId, Verb,
     What,
 };
+use apimachinery::continue_token::ContinueToken;
 use apimachinery::path::decoded_path;
 use asked::{Asked, Suspicion};
+use chains::List;
 pub use clients::Loops;
 use clients::{Clients, OTHERS};
 pub use fit::{
@@ -99,8 +101,11 @@ pub struct WireJudge {
     assumed: Assumed,
     /// The newest version written.
     revision: Option<position::Version>,
-    /// Versions that earlier processes of a restarted client received: it may have stored one of them.
+    /// Versions that earlier processes of a restarted client received, or any of the server that this one began as: it may have
+    /// stored one of them.
     stored: Option<Position>,
+    /// Revision of the server that this one began as; `None`: it began by itself.
+    began_at: Option<u64>,
     excused: Vec<String>,
     made: u64,
     stopped: bool,
@@ -147,6 +152,7 @@ impl WireJudge {
             assumed: Assumed::new(),
             revision: None,
             stored: None,
+            began_at: None,
             excused: Vec::new(),
             made: 0,
             stopped: false,
@@ -165,6 +171,17 @@ impl WireJudge {
     #[must_use]
     pub fn behind_upstream(mut self) -> Self {
         self.clients.others_write();
+        self
+    }
+
+    /// The server began with the state of another one at this revision: clients may resume from versions that they got there,
+    /// and continue lists.
+    #[must_use]
+    pub fn resuming_from(mut self, revision: u64) -> Self {
+        let newest = position::Version::of(&revision.to_string());
+        self.stored = Some(Position::up_to(Some(newest)));
+        self.revision = Some(newest);
+        self.began_at = Some(revision);
         self
     }
 
@@ -373,6 +390,8 @@ impl WireJudge {
             there.window.begin(record.seq, revision);
         }
         let stored = self.stored.as_ref().filter(|_| !there.ledger.has_snapshot());
+        let began_at = self.began_at.and_then(|revision| i64::try_from(revision).ok());
+        let begun = List::of(asked.path, asked.query);
         there.ledger.ask(
             asked,
             |version| {
@@ -386,7 +405,11 @@ impl WireJudge {
                     .readers
                     .values()
                     .filter(|other| other.subject == there.subject);
-                namesakes.find_map(|other| other.ledger.list_of(token))
+                let sent = namesakes.find_map(|other| other.ledger.list_of(token));
+                sent.or_else(|| {
+                    let token = ContinueToken::decode(token).ok()?;
+                    began_at.is_some_and(|at| token.revision <= at).then_some(begun)
+                })
             },
         );
         self.readers.insert(id, there);

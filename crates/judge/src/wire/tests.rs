@@ -536,3 +536,21 @@ fn a_restarted_client_starts_from_nothing(#[case] expected: &[&str], #[case] tel
     tell(&mut story);
     assert_eq!(story.found, expected);
 }
+
+/// The server began as another one at 20: a client may go on where it was there.
+#[rstest]
+#[case::its_version(&[], |s: &mut Story| { s.watch("k", 1, "20").after(5000); })]
+#[case::its_list(&[], |s: &mut Story| { s.page("k", &[("limit", "2"), ("continue", &token(20))], "").watch("k", 1, "10").after(5000); })]
+#[case::a_version_of_nowhere(&["k INV-03"], |s: &mut Story| { s.watch("k", 1, "21").after(5000); })]
+#[case::a_list_of_nowhere(&["k INV-22"], |s: &mut Story| { s.page("k", &[("limit", "2"), ("continue", &token(21))], ""); })]
+#[case::an_older_version_than_its_list(&["k INV-01"], |s: &mut Story| { s.list("k", 1, "20").watch("k", 1, "19").after(5000); })]
+fn a_client_of_the_server_before_goes_on(#[case] expected: &[&str], #[case] tell: fn(&mut Story)) {
+    let mut story = Story::new(Loops::Many);
+    story.judge = WireJudge::new(Loops::Many).resuming_from(20);
+    tell(&mut story);
+    assert_eq!(story.found, expected);
+}
+
+fn token(revision: u64) -> String {
+    ContinueToken::after(revision, "a", true).encode()
+}
