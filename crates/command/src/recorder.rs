@@ -50,14 +50,10 @@ impl RecordArguments {
     /// # Errors
     /// A field is no path.
     pub(crate) fn kept(&self) -> Result<Option<Kept>, Failure> {
-        if !self.record_content {
-            return Ok(None);
+        match self.record_content {
+            true => kept(&self.redact).map(Some),
+            false => Ok(None),
         }
-        Kept::without(&self.redact).map(Some).map_err(|field| {
-            Failure::Usage(format!(
-                "--redact {field}: expected a path of names, such as metadata.annotations"
-            ))
-        })
     }
 
     /// Opens the file for the recordings of several servers, one after the other; `None` if none is wanted.
@@ -108,6 +104,18 @@ impl RecordArguments {
         header.content = self.record_content;
         header.redacted.clone_from(&self.redact);
     }
+}
+
+/// Returns what `--redact` keeps of objects.
+///
+/// # Errors
+/// A field is no path.
+pub(crate) fn kept(redact: &[String]) -> Result<Kept, Failure> {
+    Kept::without(redact).map_err(|field| {
+        Failure::Usage(format!(
+            "--redact {field}: expected a path of names, such as metadata.annotations"
+        ))
+    })
 }
 
 /// Writes the recordings of several servers to one file.

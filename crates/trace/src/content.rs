@@ -93,19 +93,69 @@ impl Kept {
         }
     }
 
+    /// Removes the fields that the user named from an object.
+    pub fn redact(&self, object: &mut Value) {
+        for path in &self.left_out {
+            remove(object, path);
+        }
+    }
+
     /// Returns what is kept of JSON that was read from `resource` (plural): an object, or an event with one. `None`: nothing.
     pub fn of(&self, resource: &str, mut json: Value) -> Option<Content> {
         let is_kept = !is_secret(resource)
             && ["/kind", "/object/kind"]
                 .iter()
                 .all(|at| !names_secret(&json, at));
-        for path in &self.left_out {
-            remove(&mut json, path);
-            if let Some(object) = json.get_mut("object") {
-                remove(object, path);
-            }
+        self.redact(&mut json);
+        if let Some(object) = json.get_mut("object") {
+            self.redact(object);
         }
         is_kept.then(|| Content::from(&json))
+    }
+}
+
+/// Annotations of a Secret that the apiserver and its controllers write, without content.
+const PLAIN_ANNOTATIONS: [&str; 2] = [
+    "kubernetes.io/service-account.name",
+    "kubernetes.io/service-account.uid",
+];
+
+/// Empties a Secret: its keys stay, and their values are empty. So are the values of its annotations, in which kubectl, Helm and
+/// others keep the whole object, and fields that no Secret has are removed.
+pub fn empty_secret(secret: &mut Value) {
+    let Some(fields) = secret.as_object_mut() else {
+        return;
+    };
+    fields.retain(|name, _| {
+        matches!(
+            name.as_str(),
+            "kind" | "apiVersion" | "metadata" | "type" | "immutable" | "data" | "stringData"
+        )
+    });
+    for name in ["data", "stringData"] {
+        if let Some(values) = fields.get_mut(name) {
+            empty(values, &[]);
+        }
+    }
+    if let Some(annotations) = fields
+        .get_mut("metadata")
+        .and_then(|metadata| metadata.get_mut("annotations"))
+    {
+        empty(annotations, &PLAIN_ANNOTATIONS);
+    }
+}
+
+/// Empties every value of a map but those of some keys; what is no map is removed.
+fn empty(map: &mut Value, but: &[&str]) {
+    match map {
+        Value::Object(entries) => {
+            for (_, value) in entries.iter_mut().filter(|(key, _)| !but.contains(&key.as_str())) {
+                *value = "".into();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            *map = Value::Null
+        }
     }
 }
 
@@ -192,5 +242,36 @@ mod tests {
         }
         let encoded = || encode_json(&json!({ "data": {} })).into();
         assert_eq!(Kept::default().stored("secrets", encoded()), None);
+    }
+
+    #[test]
+    fn an_emptied_secret_has_keys_only() {
+        let mut secret = json!({
+            "kind": "Secret",
+            "metadata": { "name": "s", "annotations": {
+                "kubectl.kubernetes.io/last-applied-configuration": "{\"data\":{\"k\":\"hidden\"}}",
+                "kubernetes.io/service-account.name": "default",
+            } },
+            "type": "Opaque",
+            "data": { "k": "hidden", "l": { "m": "hidden" } },
+            "stringData": "hidden",
+            "more": "hidden",
+        });
+        empty_secret(&mut secret);
+        assert_eq!(
+            secret,
+            json!({
+                "kind": "Secret",
+                "metadata": { "name": "s", "annotations": {
+                    "kubectl.kubernetes.io/last-applied-configuration": "",
+                    "kubernetes.io/service-account.name": "default",
+                } },
+                "type": "Opaque",
+                "data": { "k": "", "l": "" },
+                "stringData": null,
+            })
+        );
+        let mut none = json!("hidden");
+        empty_secret(&mut none);
     }
 }
