@@ -58,6 +58,13 @@ impl Judge {
         Self(Arc::new(Mutex::new(WireJudge::new(loops).behind_upstream())))
     }
 
+    /// Returns a judge of clients of a server that began with a snapshot of this revision.
+    pub(crate) fn resuming_from(loops: Loops, revision: u64) -> Self {
+        Self(Arc::new(Mutex::new(
+            WireJudge::new(loops).resuming_from(revision),
+        )))
+    }
+
     /// Judges records, up to time `now`. Returns new violations.
     pub(crate) fn hear(&self, now: Duration, records: &[Record]) -> Vec<Violation> {
         let mut judge = self.lock();

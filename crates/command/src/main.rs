@@ -35,6 +35,7 @@ mod scoring;
 mod serve;
 mod session;
 mod show;
+mod snapshot;
 mod stage;
 mod state;
 mod stop;
@@ -85,6 +86,8 @@ enum Command {
     Play(play::Play),
     #[cfg(feature = "proxy")]
     Proxy(proxy::Proxy),
+    #[cfg(feature = "proxy")]
+    Snapshot(snapshot::SnapshotArguments),
     Run(run::Run),
     Conformance(conformance::Conformance),
     CheckAdapter(check_adapter::CheckAdapter),
@@ -142,6 +145,8 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve::run(serve),
         #[cfg(feature = "proxy")]
         Command::Proxy(proxy) => proxy::run(proxy),
+        #[cfg(feature = "proxy")]
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Run(run) => run::run(run),
         Command::Conformance(arguments) => conformance::run(arguments),
         Command::CheckAdapter(arguments) => check_adapter::run(&arguments),

@@ -39,7 +39,10 @@ pub(crate) fn put(
     found.sort_by_key(|found| rank(&found.object));
     let count = found.len();
     for Found { object, file, line } in found {
-        if let Err(message) = server.put(&object) {
+        if object.get("snapshot").is_some() {
+            let why = "a snapshot: start with it by --from, at its version";
+            mistakes.push(format!("{}:{line}:1: {why}", file.display()));
+        } else if let Err(message) = server.put(&object) {
             mistakes.push(format!("{}:{line}:1: {message}", file.display()));
         }
     }

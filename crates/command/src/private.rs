@@ -24,6 +24,17 @@ pub(crate) fn new_folder(parent: &Path, prefix: &str) -> Result<PathBuf, Failure
     Ok(folder)
 }
 
+/// Creates a folder that the user named, which only this user can enter.
+///
+/// # Errors
+///
+/// Something has that name; a system error.
+#[cfg(feature = "proxy")]
+pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
+    let created = std::fs::DirBuilder::new().mode(0o700).create(path);
+    created.map_err(|error| unwritten(path, error))
+}
+
 /// Creates `folder` if it does not exist, and checks that it is private to this user.
 ///
 /// # Errors

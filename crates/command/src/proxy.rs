@@ -187,7 +187,8 @@ fn introduction(lending: &Lending) -> String {
     format!("{who}; LIST and WATCH are requested in JSON")
 }
 
-fn unusable(error: LoadError) -> Failure {
+/// Returns the failure of a kubeconfig that cannot be used.
+pub(crate) fn unusable(error: LoadError) -> Failure {
     match error {
         LoadError::Unreadable { .. }
         | LoadError::NoContext { .. }
@@ -197,6 +198,7 @@ fn unusable(error: LoadError) -> Failure {
     }
 }
 
-fn unanswered(error: &ProbeError) -> Failure {
+/// Returns the failure of a cluster that does not answer.
+pub(crate) fn unanswered(error: &ProbeError) -> Failure {
     Failure::NoServer(error.to_string())
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, ValueEnum};
 use fake_apiserver::api::access::Authorization;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
+use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 use judge::wire::Loops;
@@ -18,7 +19,7 @@ use crate::session::Session;
 use crate::stage::{self, Announce, Origin, Stage};
 use crate::token::Tokens;
 use crate::webhooks::Called;
-use crate::{Failure, objects};
+use crate::{Failure, objects, output, snapshot};
 
 /// Events per resource that can be replayed: enough for a client that was disconnected for a while. A real watch cache grows
 /// with the traffic.
@@ -33,6 +34,13 @@ pub(crate) const WATCH_CACHE_CAPACITY: usize = 10_000;
 /// Example: fake-apiserver serve --objects pods.yaml --port 6443
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
+    /// Begin with the objects of a snapshot, at its version.
+    ///
+    /// What `fake-apiserver snapshot` wrote: versions, uids, times and status stay. Clients of the cluster go on from the versions
+    /// and continue tokens that they have. With another --kubernetes-version the server creates what it lacks at start, as after an
+    /// upgrade, and kinds that it does not serve are left out.
+    #[arg(long, value_name = "DIR|FILE")]
+    from: Option<PathBuf>,
     /// Create the objects of this file or folder at start (repeatable).
     ///
     /// Files are YAML or JSON. Missing namespaces are created.
@@ -49,10 +57,13 @@ pub(crate) struct Serve {
     #[arg(
         long,
         value_name = "VERSION",
-        default_value_t = Version::NEWEST,
-        help = format!("Kubernetes minor version to emulate: {}", Version::names())
+        help = format!(
+            "Kubernetes minor version to emulate: {} [default: that of --from, or {}]",
+            Version::names(),
+            Version::NEWEST
+        )
     )]
-    kubernetes_version: Version,
+    kubernetes_version: Option<Version>,
     /// Serve HTTPS with a CA created at start; the kubeconfig trusts it.
     #[arg(long)]
     tls: bool,
@@ -165,6 +176,44 @@ pub(crate) fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// A server before its first request.
+struct Beginning {
+    server: Server,
+    version: Version,
+    /// Number of objects of the snapshot.
+    count: usize,
+    judge: Judge,
+}
+
+impl Beginning {
+    /// Returns a server of a new cluster, or one that begins with a snapshot.
+    fn of(serve: &Serve, settings: ServerSettings) -> Result<Self, Failure> {
+        let seed = serve.listening.control.seed;
+        let Some(path) = &serve.from else {
+            return Ok(Self {
+                version: settings.version,
+                server: Server::standalone(settings, seed),
+                count: 0,
+                judge: Judge::new(Loops::Many, Vec::new()),
+            });
+        };
+        let loaded = snapshot::load(snapshot::Wanted {
+            path,
+            version: serve.kubernetes_version,
+            settings,
+            seed,
+            bare: serve.bare,
+        })?;
+        loaded.notes.iter().for_each(|note| output::log(&printable(note)));
+        Ok(Self {
+            server: loaded.server,
+            version: loaded.version,
+            count: loaded.objects,
+            judge: Judge::resuming_from(Loops::Many, loaded.revision),
+        })
+    }
+}
+
 /// Serves until interrupted.
 ///
 /// # Errors
@@ -173,12 +222,18 @@ pub(crate) fn wall_clock() -> Duration {
 pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     serve.judging.check()?;
     let settings = ServerSettings {
-        version: serve.kubernetes_version,
+        version: serve.kubernetes_version.unwrap_or(Version::NEWEST),
         watch_cache_capacity: WATCH_CACHE_CAPACITY,
         epoch_seconds: wall_clock().as_secs(),
         ..ServerSettings::default()
     };
-    let listening = serve.listening;
+    let kept = serve.recording.kept()?;
+    let Beginning {
+        mut server,
+        version,
+        count,
+        judge,
+    } = Beginning::of(&serve, settings)?;
     let access = serve.tokens.access()?;
     if serve.authorization_mode == Some(Mode::Rbac) && access.is_none() && !serve.tls {
         return Err(Failure::Usage(
@@ -186,14 +241,13 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    let mut server = Server::standalone(settings, listening.control.seed);
-    if let Some(kept) = serve.recording.kept()? {
+    if let Some(kept) = kept {
         server = server.keeping_content(kept);
     }
-    if !serve.bare {
+    if serve.from.is_none() && !serve.bare {
         server = server.with_bootstrap_objects();
     }
-    let count = objects::put(&mut server, &serve.crd, &serve.objects)?;
+    let count = count + objects::put(&mut server, &serve.crd, &serve.objects)?;
     server.mark_initial_state();
     if let Some(access) = access.clone() {
         server = server.with_access(access);
@@ -204,12 +258,11 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
     if serve.secondary {
         server = server.with_secondary();
     }
+    let listening = serve.listening;
     let shown_from = server.next_record();
-    let recorder = serve.recording.open(Header::new(
-        "serve",
-        serve.kubernetes_version.name(),
-        recording::Origin::Model,
-    ))?;
+    let recorder = serve
+        .recording
+        .open(Header::new("serve", version.name(), recording::Origin::Model))?;
     let stage = Stage {
         server: server.keeping(stage::RECORDS_KEPT),
         what: match count {
@@ -217,7 +270,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
             1 => "no scenario, 1 object".to_owned(),
             count => format!("no scenario, {count} objects"),
         },
-        origin: Origin::Model(serve.kubernetes_version),
+        origin: Origin::Model(version),
         wall_clock: Some(wall_clock),
         serving: ServeOptions {
             address: SocketAddr::new(serve.address, listening.port),
@@ -235,7 +288,6 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         namespace: None,
         kubeconfig: listening.kubeconfig,
     };
-    let judge = Judge::new(Loops::Many, Vec::new());
     let session = Session {
         announce: serve.announce,
         introduction: None,

@@ -59,7 +59,8 @@ impl Running {
         Self::start("proxy", &[of_it.as_slice(), arguments].concat())
     }
 
-    fn start(verb: &str, arguments: &[&str]) -> Self {
+    /// Starts `serve` or `proxy`.
+    pub(crate) fn start(verb: &str, arguments: &[&str]) -> Self {
         let mut child = program("fake-apiserver")
             .arg(verb)
             .args(["--announce", "json", "--exit-with-stdin", "--verdict", "json"])

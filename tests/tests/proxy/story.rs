@@ -1,5 +1,5 @@
-//! The story of docs/real-cluster.md: an operator misses deletions in staging. The proxy shows why, and a scenario keeps it from
-//! coming back.
+//! The stories of docs/real-cluster.md: an operator misses deletions in staging. The proxy shows why, and a scenario keeps it from
+//! coming back; or a snapshot shows it before the cluster is upgraded.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use serde_json::json;
 use tests::programs::program;
 use tests::repository;
 
-use crate::running::{Ended, Running};
+use crate::running::{Ended, Running, UPSTREAM_TOKEN};
 
 /// Set for an operator that is right.
 const RELISTS: &str = "STORY_RELISTS";
@@ -78,23 +78,28 @@ fn operator_command(relists: bool) -> Vec<String> {
 async fn in_staging(relists: bool, more: &[&str]) -> Ended {
     let staging = Running::upstream();
     let proxy = Running::proxy(&staging, &[&["--as-me", "--strict"], more].concat());
+    expire_once(&proxy, &staging, relists).await;
+    proxy.stop()
+}
+
+/// Runs the operator against `server`, whose watches expire once. `truth`: the cluster behind it.
+async fn expire_once(server: &Running, truth: &Running, relists: bool) {
     let command = operator_command(relists);
     let mut operator = Command::new(&command[0])
         .args(&command[1..])
-        .env("KUBECONFIG", proxy.kubeconfig())
+        .env("KUBECONFIG", server.kubeconfig())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    proxy.steer_watch(&["expire", "--resource", "configmaps"]);
+    server.steer_watch(&["expire", "--resource", "configmaps"]);
     // One more watch is open, and delivers.
-    let truth: Api<ConfigMap> = Api::namespaced(staging.client().await, "default");
+    let truth: Api<ConfigMap> = Api::namespaced(truth.client().await, "default");
     let map = serde_json::from_value(json!({ "metadata": { "name": "after" } })).unwrap();
     truth.create(&PostParams::default(), &map).await.unwrap();
-    proxy.steer_watch(&["bookmark", "--resource", "configmaps"]);
+    server.steer_watch(&["bookmark", "--resource", "configmaps"]);
     operator.kill().unwrap();
     operator.wait().unwrap();
-    proxy.stop()
 }
 
 fn page() -> String {
@@ -167,13 +172,78 @@ fn the_scenario_of_the_page_keeps_it_from_coming_back() {
     tells_them_apart(&file);
 }
 
-#[test]
-fn the_page_names_the_options_that_there_are() {
-    let help = program("fake-apiserver")
-        .args(["proxy", "--help"])
+/// Version of Kubernetes that staging has, and the one that it gets.
+const UPGRADE: [&str; 2] = ["1.36", "1.37"];
+
+#[tokio::test]
+async fn before_an_upgrade_a_snapshot_shows_the_mistake() {
+    let folder = scenarios();
+    let (snapshot, recording, file) = (
+        folder.join("staging"),
+        folder.join("upgrade.ndjson"),
+        folder.join("from-an-upgrade.yaml"),
+    );
+    // Those of an earlier run.
+    let _ = std::fs::remove_dir_all(&snapshot);
+    for old in [&recording, &file] {
+        let _ = std::fs::remove_file(old);
+    }
+    let [now, next] = UPGRADE;
+    {
+        let staging = Running::start(
+            "serve",
+            &["--tls", "--token", UPSTREAM_TOKEN, "--kubernetes-version", now],
+        );
+        let maps: Api<ConfigMap> = Api::namespaced(staging.client().await, "default");
+        let map = serde_json::from_value(json!({ "metadata": { "name": "of-staging" } })).unwrap();
+        maps.create(&PostParams::default(), &map).await.unwrap();
+        let taken = program("fake-apiserver")
+            .args(["snapshot", "--kubeconfig"])
+            .arg(staging.kubeconfig())
+            .arg("-o")
+            .arg(&snapshot)
+            .output()
+            .unwrap();
+        assert!(
+            taken.status.success(),
+            "{}",
+            String::from_utf8_lossy(&taken.stderr)
+        );
+    }
+    for (relists, code) in [(false, 1), (true, 0)] {
+        let from = [
+            "--from",
+            snapshot.to_str().unwrap(),
+            "--kubernetes-version",
+            next,
+            "--strict",
+        ];
+        let record = ["--record", recording.to_str().unwrap()];
+        let more: &[&str] = if relists { &[] } else { &record };
+        let server = Running::start("serve", &[from.as_slice(), more].concat());
+        expire_once(&server, &server, relists).await;
+        let ended = server.stop();
+        assert_eq!(ended.code, Some(code), "relists: {relists}: {}", ended.log);
+        assert_eq!(ended.log.contains("INV-04"), !relists, "{}", ended.log);
+    }
+    let made = program("fake-apiserver")
+        .args(["scenario", "from"])
+        .arg(&recording)
+        .arg("-o")
+        .arg(&file)
         .output()
         .unwrap();
-    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    tells_them_apart(&file);
+}
+
+#[test]
+fn the_page_names_the_options_that_there_are() {
+    let help = ["proxy", "snapshot", "serve"].map(|verb| {
+        let help = program("fake-apiserver").args([verb, "--help"]).output().unwrap();
+        String::from_utf8_lossy(&help.stdout).into_owned()
+    });
+    let help = help.concat();
     let page = page();
     for option in [
         "--kubeconfig",
@@ -187,6 +257,10 @@ fn the_page_names_the_options_that_there_are() {
         "--record-content",
         "--redact",
         "--record-last",
+        "--resource",
+        "--namespace",
+        "--from",
+        "--kubernetes-version",
     ] {
         assert!(help.contains(option), "{option}: {help}");
         assert!(
