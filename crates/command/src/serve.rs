@@ -57,11 +57,8 @@ pub(crate) struct Serve {
     #[arg(
         long,
         value_name = "VERSION",
-        help = format!(
-            "Kubernetes minor version to emulate: {} [default: that of --from, or {}]",
-            Version::names(),
-            Version::NEWEST
-        )
+        help = emulated(),
+        long_help = format!("{}\n\nWith --from the default is the version of the snapshot.", emulated())
     )]
     kubernetes_version: Option<Version>,
     /// Serve HTTPS with a CA created at start; the kubeconfig trusts it.
@@ -168,6 +165,15 @@ pub(crate) struct ControlArguments {
     /// Seed for all randomness (generated names, watch timeouts).
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+/// Returns the help of `--kubernetes-version`.
+fn emulated() -> String {
+    format!(
+        "Kubernetes minor version to emulate: {} [default: {}]",
+        Version::names(),
+        Version::NEWEST
+    )
 }
 
 /// Returns the time since 1970, so that objects show their true age.
