@@ -104,23 +104,7 @@ impl Child {
     }
 
     pub(crate) fn memory(&self) -> io::Result<Memory> {
-        let mut text = String::new();
-        std::fs::File::open(format!("/proc/{}/status", self.process.id()))?.read_to_string(&mut text)?;
-        let kilobytes = |name: &str| {
-            text.lines()
-                .find_map(|line| {
-                    line.strip_prefix(name)?
-                        .split_whitespace()
-                        .next()?
-                        .parse::<u64>()
-                        .ok()
-                })
-                .ok_or_else(|| io::Error::other(format!("/proc has no {name}")))
-        };
-        Ok(Memory {
-            own: kilobytes("RssAnon:")? * 1024,
-            peak: kilobytes("VmHWM:")? * 1024,
-        })
+        memory_of(self.process.id())
     }
 
     /// Returns the CPU time so far, in ticks of 10 ms.
@@ -136,6 +120,27 @@ impl Child {
             .sum();
         Ok(Duration::from_millis(ticks * 10))
     }
+}
+
+/// Returns the memory of a process.
+pub(crate) fn memory_of(process: u32) -> io::Result<Memory> {
+    let mut text = String::new();
+    std::fs::File::open(format!("/proc/{process}/status"))?.read_to_string(&mut text)?;
+    let kilobytes = |name: &str| {
+        text.lines()
+            .find_map(|line| {
+                line.strip_prefix(name)?
+                    .split_whitespace()
+                    .next()?
+                    .parse::<u64>()
+                    .ok()
+            })
+            .ok_or_else(|| io::Error::other(format!("/proc has no {name}")))
+    };
+    Ok(Memory {
+        own: kilobytes("RssAnon:")? * 1024,
+        peak: kilobytes("VmHWM:")? * 1024,
+    })
 }
 
 impl Drop for Child {

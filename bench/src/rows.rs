@@ -6,6 +6,7 @@ mod list;
 mod once;
 mod peers;
 mod requests;
+mod snapshot;
 mod start;
 
 use std::io;
@@ -33,6 +34,8 @@ pub(crate) struct Sizes {
     pub(crate) starts: usize,
     /// The official thresholds.
     pub(crate) pods: u64,
+    /// Objects of a snapshot.
+    pub(crate) config_maps: u64,
     pub(crate) watchers: usize,
     /// Number of watchers of the smaller fan-out.
     pub(crate) fewer_watchers: usize,
@@ -51,6 +54,7 @@ impl Sizes {
             repetitions: 5,
             starts: 15,
             pods: 150_000,
+            config_maps: 100_000,
             watchers: 5_000,
             fewer_watchers: 1_000,
             paced: 200,
@@ -66,6 +70,7 @@ impl Sizes {
             repetitions: 1,
             starts: 2,
             pods: 1_500,
+            config_maps: 1_000,
             watchers: 100,
             fewer_watchers: 50,
             paced: 20,
@@ -84,7 +89,7 @@ pub(crate) struct Group {
 }
 
 /// All groups, in the order of the table.
-pub(crate) const GROUPS: [Group; 7] = [
+pub(crate) const GROUPS: [Group; 8] = [
     Group {
         rows: &["S1", "S2", "S3"],
         measure: fanout::measure,
@@ -108,6 +113,10 @@ pub(crate) const GROUPS: [Group; 7] = [
     Group {
         rows: &["LIST", "MEM"],
         measure: list::measure,
+    },
+    Group {
+        rows: &["SNAP"],
+        measure: snapshot::measure,
     },
     Group {
         rows: &["PEER"],

@@ -203,3 +203,16 @@ pub(crate) fn version(path: &Path) -> String {
         .unwrap();
     header["resourceVersion"].as_str().unwrap().to_owned()
 }
+
+/// Path of the collection of a resource that was read.
+pub(crate) fn path_of(listed: &Value) -> String {
+    let (resource, api_version) = (
+        listed["resource"].as_str().unwrap(),
+        listed["apiVersion"].as_str().unwrap(),
+    );
+    let plural = resource.split('.').next().unwrap();
+    match api_version.contains('/') {
+        true => format!("/apis/{api_version}/{plural}"),
+        false => format!("/api/{api_version}/{plural}"),
+    }
+}

@@ -6,6 +6,7 @@ mod attacks;
 mod cluster;
 mod loading;
 mod pages;
+mod real;
 mod round_trip;
 #[path = "../proxy/running.rs"]
 #[expect(dead_code, reason = "the tests of the proxy use all of it")]

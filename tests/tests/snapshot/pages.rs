@@ -65,7 +65,7 @@ fn pages_that_always_expire_end_it_and_nothing_stays() {
     }
 }
 
-/// The version of the first list is gone when another one is read: that one is newer, which is said.
+/// The version of the first list is gone when another one is read: that one is newer, and reported.
 #[test]
 fn a_version_that_is_compacted_is_replaced_by_a_newer_one() {
     let folder = folder("compacted");

@@ -5,26 +5,13 @@ use kube_client::Api;
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::cluster::{cluster, end, folder, get, lines, read, served, snapshot, taken, version};
+use crate::cluster::{cluster, end, folder, get, lines, path_of, read, served, snapshot, taken, version};
 use crate::running::Running;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/shop/configmaps";
 
 async fn maps(server: &Running) -> Api<ConfigMap> {
     Api::namespaced(server.client().await, "shop")
-}
-
-/// Path of the collection of a resource that was read.
-fn path(listed: &Value) -> String {
-    let (resource, api_version) = (
-        listed["resource"].as_str().unwrap(),
-        listed["apiVersion"].as_str().unwrap(),
-    );
-    let plural = resource.split('.').next().unwrap();
-    match api_version.contains('/') {
-        true => format!("/apis/{api_version}/{plural}"),
-        false => format!("/api/{api_version}/{plural}"),
-    }
 }
 
 #[rstest]
@@ -37,7 +24,7 @@ async fn every_list_is_the_same_byte_for_byte(#[case] test: &str, #[case] name: 
     let output = folder.join(name);
     taken(&before, &output, &[]);
     let listed = end(&output)["resources"].as_array().unwrap().clone();
-    let paths: Vec<String> = listed.iter().map(path).collect();
+    let paths: Vec<String> = listed.iter().map(path_of).collect();
     for expected in [
         "/api/v1/pods",
         "/apis/example.com/v1/widgets",
@@ -296,5 +283,5 @@ fn what_is_left_out_is_in_the_log_and_in_the_file() {
         &["--resource", "events"],
     );
     assert_eq!(code, Some(0), "{log}");
-    assert!(log.contains("1 objects of 1 resources"), "{log}");
+    assert!(log.contains("1 object of 1 resource"), "{log}");
 }

@@ -169,7 +169,7 @@ fn forbidden_resources_are_left_out_unless_all_are() {
         assert!(log.contains(expected), "{expected}: {log}");
     }
     assert_eq!(end(&output)["resources"].as_array().unwrap().len(), 1, "{log}");
-    assert!(log.contains("of 1 resources"), "{log}");
+    assert!(log.contains("of 1 resource at"), "{log}");
     fails(
         &limited,
         &folder,

@@ -179,7 +179,7 @@ impl Known {
                 .resources
                 .extend(self.0.iter().find(|one| one.is(DEFINITIONS)).cloned());
         }
-        // What says which objects are served comes first.
+        // Definitions decide which objects are served, so they come first.
         choice.resources.sort_by_key(|one| !one.is(DEFINITIONS));
         Ok(choice)
     }

@@ -1,4 +1,4 @@
-//! Lines of a snapshot: a header, objects, and an end that says what there is. All are JSON, one value a line: a snapshot is
+//! Lines of a snapshot: a header, objects, and an end with a list of the resources. All are JSON, one value a line: a snapshot is
 //! written and read as a stream, and edited by hand.
 //!
 //! It must not know files, or what is chosen.
@@ -111,7 +111,7 @@ pub(crate) enum Line {
     Object(String),
 }
 
-/// Fields by which a line is told.
+/// Fields that distinguish lines.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Marks {
@@ -121,11 +121,11 @@ struct Marks {
     kind: Option<String>,
 }
 
-/// Reads what a line is; an object is not decoded.
+/// Returns the kind of a line; an object is not decoded.
 ///
 /// # Errors
 /// It is none of a snapshot; in words, with what to do.
-pub(crate) fn told(line: &[u8]) -> Result<Line, String> {
+pub(crate) fn classified(line: &[u8]) -> Result<Line, String> {
     let marks: Marks = serde_json::from_slice(line).map_err(|error| unreadable(line, &error))?;
     if let Some(format) = marks.snapshot.as_ref().or(marks.snapshot_end.as_ref())
         && format != FORMAT

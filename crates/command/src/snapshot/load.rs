@@ -12,7 +12,7 @@ use fake_apiserver::scenario::{ServerSettings, Version};
 use fake_apiserver::server::Server;
 use serde_json::Value;
 
-use super::format::{End, HEAD_FILE, Header, Line, told, unreadable};
+use super::format::{End, HEAD_FILE, Header, Line, classified, unreadable};
 use crate::Failure;
 
 /// Mistakes that are shown; more are counted.
@@ -54,7 +54,7 @@ pub(crate) fn load(wanted: Wanted<'_>) -> Result<Loaded, Failure> {
     let mut mistakes = Mistakes::default();
     let mut found = Found::default();
     for file in &files {
-        each_line(file, |number, line| match told(line) {
+        each_line(file, |number, line| match classified(line) {
             Ok(Line::Header(header)) if found.header.is_none() => found.header = Some(header),
             Ok(Line::End(end)) if found.end.is_none() => found.end = Some(end),
             Ok(Line::Header(_) | Line::End(_)) => {
@@ -116,7 +116,8 @@ pub(crate) fn load(wanted: Wanted<'_>) -> Result<Loaded, Failure> {
     adding.snapshot.define();
     for file in &files {
         each_line(file, |number, line| {
-            let is_later = matches!(told(line), Ok(Line::Object(kind)) if !FIRST.contains(&kind.as_str()));
+            let is_later =
+                matches!(classified(line), Ok(Line::Object(kind)) if !FIRST.contains(&kind.as_str()));
             if !is_later {
                 return;
             }

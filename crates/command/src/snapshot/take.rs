@@ -116,6 +116,10 @@ async fn take(arguments: &SnapshotArguments, kept: &Kept) -> Result<(), Failure>
     let mut choice = known
         .choose(&arguments.resource, namespace)
         .map_err(Failure::Usage)?;
+    if !arguments.resource.is_empty() {
+        // What was not asked for is not missed.
+        left_out.clear();
+    }
     left_out.append(&mut choice.left_out);
     let mut taking = Unfinished(Some(Target::create(&arguments.output)?));
     let mut reading = Reading {
@@ -175,10 +179,14 @@ fn conclude(path: &Path, version: &str, end: &End) {
         }
     }
     let path = quoted(&path.display().to_string());
+    let counted = |count: u64, what| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
     output::log(&printable(&format!(
-        "wrote {path}: {} objects of {} resources at version {version}; values of Secrets are not in it; serve it: fake-apiserver serve --from {path}",
-        end.objects,
-        end.resources.len()
+        "wrote {path}: {} of {} at version {version}; values of Secrets are not in it; serve it: fake-apiserver serve --from {path}",
+        counted(end.objects, "object"),
+        counted(end.resources.len() as u64, "resource")
     )));
 }
 
@@ -408,7 +416,7 @@ impl Reading<'_> {
                 _ if !resource.is_custom() => None,
                 Some(true) => None,
                 Some(false) => {
-                    Some("it has no definition: another server answers for it, with versions of its own")
+                    Some("it has no definition: another server answers for it, with its own versions")
                 }
                 None => Some("its definition cannot be read"),
             };
