@@ -246,12 +246,15 @@ impl Model {
 
     /// Returns the names accepted for other definitions of its group.
     fn names_in_use(&self, kind: &KindRef, definition: &Stored) -> Taken {
-        let group = definition.json()["spec"]["group"].clone();
+        // A definition is named plural.group: those of other groups need not be decoded.
+        fn group(key: &str) -> Option<&str> {
+            key.split_once('.').map(|(_, group)| group)
+        }
+        let of = group(&definition.key);
         let others = self.objects(kind).values();
         let others: Vec<Value> = others
-            .filter(|other| other.key != definition.key)
+            .filter(|other| other.key != definition.key && group(&other.key) == of)
             .map(|other| other.json())
-            .filter(|other| other["spec"]["group"] == group)
             .collect();
         Taken::by(others.iter())
     }

@@ -3,8 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
+use tests::programs::program;
 
 use crate::cluster::{cluster, end, folder, kubeconfig, of_limited, snapshot};
 
@@ -177,4 +179,39 @@ fn forbidden_resources_are_left_out_unless_all_are() {
         1,
         &["nothing can be read (2 × forbidden)", "the right to list"],
     );
+}
+
+#[test]
+fn an_interrupted_snapshot_leaves_nothing() {
+    let folder = folder("interrupted");
+    let cluster = cluster(&folder, 0, &[]);
+    cluster.steer(&["apply", "when: {list: 3}, do: {no_answer: stall}"]);
+    for name in ["s", "s.json"] {
+        let output = folder.join(name);
+        let mut taking = program("fake-apiserver")
+            .args(["snapshot", "--kubeconfig"])
+            .arg(cluster.kubeconfig())
+            .arg("-o")
+            .arg(&output)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Its third list is never answered.
+        while !output.exists() {
+            assert!(taking.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::yield_now();
+        }
+        let process = taking.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &process])
+                .status()
+                .unwrap()
+                .success()
+        );
+        assert_eq!(taking.wait().unwrap().code(), Some(130));
+        assert!(!output.exists(), "{name} is incomplete");
+        cluster.steer(&["reset"]);
+        cluster.steer(&["apply", "when: {list: 3}, do: {no_answer: stall}"]);
+    }
 }
