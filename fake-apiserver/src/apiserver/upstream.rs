@@ -372,8 +372,8 @@ impl Upstream {
         query: &str,
     ) -> Reading {
         let verb = verb(request);
-        let source = match self.settings.identity(&request.headers, certified) {
-            Ok(identity) => Source::Unsent(Box::new(outbound(request, verb, identity, certified, query))),
+        let source = match self.settings.credentials(&request.headers, certified) {
+            Ok(credentials) => Source::Unsent(Box::new(outbound(request, verb, credentials, query))),
             Err(status) => Source::Refused(status.into()),
         };
         Reading {

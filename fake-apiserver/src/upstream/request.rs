@@ -60,63 +60,75 @@ pub(crate) fn verb(request: &HttpRequest) -> Verb {
     }
 }
 
+/// Whose credentials a request is forwarded with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Credentials {
+    /// Its own.
+    Own,
+    /// Those that are lent, with these headers that let them act as another user; none: as themselves, or as the request asks.
+    Lent { acts_as: Vec<(HeaderName, HeaderValue)> },
+}
+
 impl Settings {
-    /// Returns whose credentials a request has; `certified`: user of the client certificate.
+    /// Returns whose credentials a request is forwarded with; `certified`: user of the client certificate.
     ///
     /// # Errors
     /// 401 without any; 400 if they are ambiguous or would be lost on the way; 403 if there is no identity to lend, or the
     /// request asks the lent one to impersonate.
-    pub(crate) fn identity(&self, headers: &HeaderMap, certified: Option<&User>) -> Result<Identity, Status> {
+    pub(crate) fn credentials(
+        &self,
+        headers: &HeaderMap,
+        certified: Option<&User>,
+    ) -> Result<Credentials, Status> {
         if let Some(name) = named_by_connection(headers).find(is_credential) {
             return Err(Status::bad_request(format!(
                 "the header Connection names {name}: a proxy would drop it, and the request would have another user"
             )));
         }
         if self.lends == Lends::ForCertificate {
-            return self.identity_of_certificate(headers, certified);
+            return self.credentials_of_certificate(headers, certified);
         }
         let mut sent = headers.get_all(AUTHORIZATION).iter();
-        let identity = match (sent.next(), sent.next()) {
+        match (sent.next(), sent.next()) {
             (Some(_), Some(_)) => {
                 return Err(Status::bad_request("there is more than one Authorization header"));
             }
-            (Some(value), None) if self.is_token(value) => Identity::Lent,
-            (Some(_), None) => Identity::Own,
-            (None, _) if has_bearer_protocol(headers) => Identity::Own,
+            (Some(value), None) if self.is_token(value) => {}
+            (Some(_), None) => return Ok(Credentials::Own),
+            (None, _) if has_bearer_protocol(headers) => return Ok(Credentials::Own),
             (None, _) => return Err(Status::unauthorized()),
-        };
-        if identity == Identity::Lent {
-            if self.lends == Lends::Nothing {
-                return Err(forbidden(NOTHING_LENT));
-            }
-            if let Some(name) = headers
-                .keys()
-                .find(|name| is_credential(name) && **name != AUTHORIZATION)
-            {
-                return Err(forbidden(&format!(
-                    "a request with the proxy's token has the identity that the proxy lends, and cannot choose another: \
-                     remove the header {name}, or send your own credentials"
-                )));
-            }
         }
-        Ok(identity)
+        if self.lends == Lends::Nothing {
+            return Err(forbidden(NOTHING_LENT));
+        }
+        if let Some(name) = headers
+            .keys()
+            .find(|name| is_credential(name) && **name != AUTHORIZATION)
+        {
+            return Err(forbidden(&format!(
+                "a request with the proxy's token has the identity that the proxy lends, and cannot choose another: \
+                 remove the header {name}, or send your own credentials"
+            )));
+        }
+        Ok(Credentials::Lent { acts_as: Vec::new() })
     }
 
     /// Returns whose credentials a request has if certificates are lent an identity. An apiserver prefers a certificate to a token.
-    fn identity_of_certificate(
+    fn credentials_of_certificate(
         &self,
         headers: &HeaderMap,
         certified: Option<&User>,
-    ) -> Result<Identity, Status> {
+    ) -> Result<Credentials, Status> {
+        let as_asked = || Credentials::Lent { acts_as: Vec::new() };
         let Some(user) = certified else {
             let is_token = headers
                 .get(AUTHORIZATION)
                 .is_some_and(|value| self.is_token(value));
-            return Ok(if is_token { Identity::Lent } else { Identity::Own });
+            return Ok(if is_token { as_asked() } else { Credentials::Own });
         };
         if is_impersonating(headers) {
             return if user.is_in(ADMINS) {
-                Ok(Identity::Lent)
+                Ok(as_asked())
             } else {
                 Err(forbidden(&format!(
                     "{name} asks to impersonate another user, and the proxy in front of this apiserver already impersonates \
@@ -127,7 +139,7 @@ impl Settings {
         }
         // Without its user a request would have all rights of the lent identity.
         match impersonation(user) {
-            Some(_) => Ok(Identity::Lent),
+            Some(acts_as) => Ok(Credentials::Lent { acts_as }),
             None => Err(Status::bad_request(
                 "the name or a group of the client certificate cannot be sent in a header",
             )),
@@ -160,30 +172,30 @@ fn impersonation(user: &User) -> Option<Vec<(HeaderName, HeaderValue)>> {
     headers.collect()
 }
 
-/// Returns the request for the upstream; `certified`: the user that the lent identity acts as. Of LIST and WATCH it asks for JSON
-/// without a content coding, because rules, judge and trace read them.
-pub(crate) fn outbound(
-    request: &HttpRequest,
-    verb: Verb,
-    identity: Identity,
-    certified: Option<&User>,
-    query: &str,
-) -> Outbound {
+/// Returns the request for the upstream. Of LIST and WATCH it asks for JSON without a content coding, because rules, judge and
+/// trace read them.
+pub(crate) fn outbound(request: &HttpRequest, verb: Verb, credentials: Credentials, query: &str) -> Outbound {
     let mut headers = request.headers.clone();
     let upgrade = upgrade(&headers).cloned();
     let named: Vec<HeaderName> = named_by_connection(&headers).collect();
     for name in HOP_BY_HOP.iter().chain(&named).chain([&HOST, &CONTENT_LENGTH]) {
         headers.remove(name);
     }
-    match (identity, headers.get_mut(AUTHORIZATION)) {
-        (Identity::Own, Some(credentials)) => credentials.set_sensitive(true),
-        (Identity::Own, None) => {}
-        (Identity::Lent, _) => drop(headers.remove(AUTHORIZATION)),
-    }
-    let acts_as = certified.filter(|_| identity == Identity::Lent && !is_impersonating(&headers));
-    for (name, value) in acts_as.and_then(impersonation).into_iter().flatten() {
-        headers.append(name, value);
-    }
+    let identity = match credentials {
+        Credentials::Own => {
+            if let Some(sent) = headers.get_mut(AUTHORIZATION) {
+                sent.set_sensitive(true);
+            }
+            Identity::Own
+        }
+        Credentials::Lent { acts_as } => {
+            headers.remove(AUTHORIZATION);
+            for (name, value) in acts_as {
+                headers.append(name, value);
+            }
+            Identity::Lent
+        }
+    };
     if verb != Verb::Other {
         let accepted = in_json(&headers);
         headers.insert(ACCEPT, accepted);
@@ -359,9 +371,9 @@ mod tests {
             token: "secret".to_owned(),
             lends,
         };
-        let found = match settings.identity(&headers(lines), None) {
-            Ok(Identity::Own) => "own".to_owned(),
-            Ok(Identity::Lent) => "lent".to_owned(),
+        let found = match settings.credentials(&headers(lines), None) {
+            Ok(Credentials::Own) => "own".to_owned(),
+            Ok(Credentials::Lent { .. }) => "lent".to_owned(),
             Err(status) => status.code.to_string(),
         };
         assert_eq!(found, expected);
@@ -373,7 +385,7 @@ mod tests {
             token: "secret".to_owned(),
             lends: NOT,
         };
-        let refused = settings.identity(&headers(&["Authorization: Bearer secret"]), None);
+        let refused = settings.credentials(&headers(&["Authorization: Bearer secret"]), None);
         let message = refused.expect_err("nothing is lent").message;
         for choice in ["your own credentials", "--as USER", "--as-me"] {
             assert!(message.contains(choice), "{message}");
@@ -397,7 +409,12 @@ mod tests {
             "X-Mine: 1",
         ];
         let asked = request(Method::GET, "/api/v1/pods?limit=5", &lines);
-        let sent = outbound(&asked, Verb::List, Identity::Lent, None, asked.query.as_str());
+        let sent = outbound(
+            &asked,
+            Verb::List,
+            Credentials::Lent { acts_as: Vec::new() },
+            asked.query.as_str(),
+        );
         let mut kept: Vec<String> = { sent.headers.iter() }
             .map(|(name, value)| format!("{name}: {}", value.to_str().expect("text")))
             .collect();
@@ -408,7 +425,7 @@ mod tests {
         );
         assert_eq!(sent.target, "/api/v1/pods?limit=5");
 
-        let own = outbound(&asked, Verb::Other, Identity::Own, None, "");
+        let own = outbound(&asked, Verb::Other, Credentials::Own, "");
         assert_eq!(own.headers[AUTHORIZATION], "Bearer secret");
         assert_eq!(own.headers[ACCEPT_ENCODING], "gzip");
         assert_eq!(own.headers[UPGRADE], "SPDY/3.1");
@@ -442,12 +459,15 @@ mod tests {
             lends: Lends::ForCertificate,
         };
         let asked = request(Method::GET, "/api/v1/pods", lines);
-        let identity = match settings.identity(&asked.headers, user.as_ref()) {
-            Ok(identity) => identity,
+        let credentials = match settings.credentials(&asked.headers, user.as_ref()) {
+            Ok(credentials) => credentials,
             Err(status) => return assert_eq!(status.code.to_string(), expected),
         };
-        let sent = outbound(&asked, Verb::List, identity, user.as_ref(), "");
-        let found = if identity == Identity::Lent { "lent" } else { "own" };
+        let sent = outbound(&asked, Verb::List, credentials, "");
+        let found = match sent.identity {
+            Identity::Lent => "lent",
+            Identity::Own => "own",
+        };
         let mut headers: Vec<String> = { sent.headers.iter() }
             .filter_map(|(name, value)| {
                 let name = name.as_str().strip_prefix("impersonate-")?;
@@ -458,7 +478,7 @@ mod tests {
         assert_eq!((found, headers.join(", ").as_str()), (expected, acts_as));
         assert_eq!(
             sent.headers.contains_key(AUTHORIZATION),
-            identity == Identity::Own && !lines.is_empty()
+            sent.identity == Identity::Own && !lines.is_empty()
         );
     }
 
