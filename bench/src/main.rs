@@ -39,7 +39,7 @@ enum What {
     Server(Server),
     /// Count the instructions of single operations and compare them with the committed counts
     Instructions(instructions::Instructions),
-    /// Play a scenario in the simulation and judge it
+    /// Run a scenario in the simulator and judge it
     #[command(hide = true)]
     Play(play::Play),
     /// Run a load on a served fake and check that its memory stays flat

@@ -432,7 +432,7 @@ impl Edge {
             let now = self.elapsed();
             match catch_unwind(AssertUnwindSafe(|| what(&mut state, now))) {
                 Ok(input) => state.handle(now, input, &mut woken, &mut outside),
-                Err(panic) => state.broke("it was steered", &*panic),
+                Err(panic) => state.broke("handling a control command", &*panic),
             }
             let due = state.core.as_ref().and_then(|core| core.poll_timeout());
             // A later deadline needs no wake-up: the timer checks it when it wakes.

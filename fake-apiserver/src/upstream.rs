@@ -83,7 +83,7 @@ pub enum Inbound {
 pub enum Failure {
     /// No connection, or it broke before the head; with the reason.
     Unreachable(String),
-    /// The lent credentials cannot be had: an exec plugin or a token file failed; with the reason.
+    /// The lent credentials cannot be loaded: an exec plugin or a token file failed; with the reason.
     NoCredentials(String),
     /// The connection broke within the body; with the reason.
     Broken(String),

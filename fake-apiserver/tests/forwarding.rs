@@ -585,7 +585,7 @@ fn a_list_that_breaks_off_does_not_end_as_a_complete_one() {
     assert!(
         proxy
             .trace()
-            .contains("the response of the upstream broke off: EOF"),
+            .contains("the response of the upstream ended early: EOF"),
         "{}",
         proxy.trace()
     );

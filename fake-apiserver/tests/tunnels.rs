@@ -151,7 +151,7 @@ async fn an_upgraded_connection_carries_bytes_both_ways() {
         .proxy
         .wait_for("{closed: any, since: 0}")
         .await
-        .expect("the end is recorded");
+        .expect("the end of the tunnel is recorded");
 }
 
 #[tokio::test]

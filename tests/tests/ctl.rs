@@ -340,7 +340,7 @@ fn a_reset_brings_back_the_objects_the_server_began_with() {
     409,
     "there is no secondary replica"
 )]
-#[case::no_such_rule("DELETE", "/v1/rules/7", "", 404, "there is no rule 7")]
+#[case::no_such_rule("DELETE", "/v1/rules/7", "", 404, "rule not found: 7")]
 #[case::no_such_path("GET", "/v1/nothing", "", 404, "there is no /v1/nothing")]
 #[case::another_method(
     "PUT",

@@ -92,7 +92,7 @@ pub enum Error {
         newest: String,
     },
     /// A list repeats a continue token, or keeps returning pages without items.
-    #[error("a paged list goes round in circles after {pages} pages")]
+    #[error("a paged LIST does not end: stopped after {pages} pages")]
     EndlessList {
         /// Number of pages read.
         pages: u32,

@@ -167,7 +167,7 @@ impl Control {
                     .serve_connection(TokioIo::new(socket), service)
                     .await;
                 if let Err(error) = served {
-                    tracing::debug!(%error, "a control connection broke off");
+                    tracing::debug!(%error, "a control connection failed");
                 }
             });
         }
@@ -294,7 +294,7 @@ async fn route(
             })?;
             let removed = steered(room.edge.steer(|server, _| server.remove_rule(number)))?;
             let removed = removed.ok_or_else(|| {
-                Refusal::new(404, format!("there is no rule {number}"))
+                Refusal::new(404, format!("rule not found: {number}"))
                     .hint("GET /v1/rules lists them; a rule is removed after its last match")
             })?;
             Ok(json_answer(200, &json!({ "removed": [removed] })))

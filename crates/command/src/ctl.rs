@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn hints_name_verbs() {
-        let body = serde_json::json!({ "error": "there is no rule 7", "hint": "GET /v1/rules lists them" });
-        assert_eq!(refusal(&body), "there is no rule 7 (`ctl rules` lists them)");
+        let body = serde_json::json!({ "error": "rule not found: 7", "hint": "GET /v1/rules lists them" });
+        assert_eq!(refusal(&body), "rule not found: 7 (`ctl rules` lists them)");
     }
 }

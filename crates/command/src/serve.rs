@@ -41,7 +41,7 @@ pub(crate) struct Serve {
     /// upgrade, and kinds that it does not serve are left out.
     #[arg(long, value_name = "DIR|FILE")]
     from: Option<PathBuf>,
-    /// Create the objects of this file or folder at start (repeatable).
+    /// Create objects from this file or folder at startup (repeatable).
     ///
     /// Files are YAML or JSON. Missing namespaces are created.
     #[arg(long, value_name = "FILE|DIR")]

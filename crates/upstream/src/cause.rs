@@ -33,7 +33,7 @@ fn words(error: &AuthError) -> String {
         AuthError::ReadTokenFile(error, path) => format!("its token file {}: {error}", path.display()),
         AuthError::MissingCommand => "its exec plugin has no command".to_owned(),
         AuthError::InvalidBearerToken(_) | AuthError::InvalidBasicAuth(_) => {
-            "they cannot be sent in a header".to_owned()
+            "the token or password is not a valid header value".to_owned()
         }
         AuthError::UnrefreshableTokenResponse
         | AuthError::ExecPluginFailed

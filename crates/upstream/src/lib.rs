@@ -59,9 +59,9 @@ pub enum ProbeError {
         /// Reason.
         why: String,
     },
-    /// The credentials cannot be had.
+    /// The credentials cannot be loaded.
     #[error(
-        "the credentials of the kubeconfig cannot be had: {why}; run kubectl with this kubeconfig, and log in again if it fails as well"
+        "cannot load the credentials of the kubeconfig: {why}; run kubectl with this kubeconfig, and log in again if it fails as well"
     )]
     NoCredentials {
         /// Reason.

@@ -48,8 +48,8 @@ pub enum LoadError {
         /// Reason.
         why: String,
     },
-    /// The credentials cannot be had.
-    #[error("{}: the credentials of its user cannot be had: {why}; run kubectl with this kubeconfig, and log in again if it fails as well", path.display())]
+    /// The credentials cannot be loaded.
+    #[error("{}: cannot load the credentials of its user: {why}; run kubectl with this kubeconfig, and log in again if it fails as well", path.display())]
     NoCredentials {
         /// File.
         path: PathBuf,

@@ -334,10 +334,10 @@ impl ApiServer {
                 "check that the cluster is up, and the server and certificate authority of the kubeconfig",
             ),
             Failure::NoCredentials(why) => (
-                format!("the credentials of the kubeconfig cannot be had: {why}"),
+                format!("cannot load the credentials of the kubeconfig: {why}"),
                 "run kubectl with this kubeconfig, and log in again if it fails as well",
             ),
-            Failure::Broken(why) => (format!("the response of the upstream broke off: {why}"), ""),
+            Failure::Broken(why) => (format!("the response of the upstream ended early: {why}"), ""),
         };
         self.turned(now, Turn::Other(why.clone()));
         let Some(open) = self.open.get_mut(&stream) else {

@@ -57,7 +57,7 @@ struct Wanted {
 pub(crate) enum Need {
     /// Nothing.
     Nothing,
-    /// It cannot be had, for this reason.
+    /// It is not available, for this reason.
     Failed(Status),
     /// These calls.
     Calls(Vec<(Batch, HookCall)>),

@@ -184,7 +184,7 @@ async fn serve_requests<T: Transport>(
         open.by = Side::Client;
     }
     if let Some(Err(error)) = ended {
-        tracing::debug!(conn = open.conn.0, %error, "HTTP/1.1 broke off");
+        tracing::debug!(conn = open.conn.0, %error, "HTTP/1.1 connection failed");
     }
     None
 }
@@ -304,7 +304,7 @@ fn is_malformed(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool
 
 /// The request body is incomplete: there is no request to answer.
 #[derive(Debug, thiserror::Error)]
-#[error("the request's body broke off: {0}")]
+#[error("the request body ended early: {0}")]
 struct BodyLost(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 /// Rejected before the server handles it.

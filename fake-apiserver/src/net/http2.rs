@@ -136,7 +136,7 @@ pub(crate) async fn serve_http2<T: Transport>(
         open.by = Side::Client;
     }
     if let Some(error) = ended {
-        tracing::debug!(conn = open.conn.0, %error, "HTTP/2 broke off");
+        tracing::debug!(conn = open.conn.0, %error, "HTTP/2 connection failed");
     }
 }
 

@@ -108,7 +108,7 @@ impl State {
     pub(super) fn broke(&mut self, during: &str, panic: &(dyn std::any::Any + Send)) {
         let text = panic_text(panic);
         self.broken
-            .get_or_insert_with(|| format!("the server panicked when {during}: {text}"));
+            .get_or_insert_with(|| format!("the server panicked while {during}: {text}"));
         self.finished = true;
     }
 
@@ -164,21 +164,23 @@ impl Occasion {
                 return Self::Request(request.method.clone(), request.path.clone());
             }
             Input::Connected { .. } | Input::Disconnected { .. } | Input::Authenticated { .. } => {
-                "a connection came or went"
+                "opening or closing a connection"
             }
-            Input::Flushed(_) | Input::Abandoned(_) | Input::CutOff(_) => "an answer left",
-            Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) => "the client reported",
-            Input::ClientExited { .. } | Input::ClientRestarted(_) => "the client exited or was restarted",
-            Input::Control(_) => "it was steered",
-            Input::HookAnswered { .. } => "a webhook answered",
-            Input::Upstream { .. } => "the upstream answered",
-            Input::Tick => "time passed",
+            Input::Flushed(_) | Input::Abandoned(_) | Input::CutOff(_) => "flushing a response",
+            Input::Report(_) | Input::StopRequested | Input::LeftOpen(_) => "handling a report of the client",
+            Input::ClientExited { .. } | Input::ClientRestarted(_) => {
+                "handling an exit or restart of the client"
+            }
+            Input::Control(_) => "handling a control command",
+            Input::HookAnswered { .. } => "handling the response of a webhook",
+            Input::Upstream { .. } => "handling a response of the upstream",
+            Input::Tick => "advancing time",
         })
     }
 
     fn words(&self) -> String {
         match self {
-            Self::Request(method, path) => format!("it was asked {method} {}", path.escape_debug()),
+            Self::Request(method, path) => format!("handling {method} {}", path.escape_debug()),
             Self::Other(words) => (*words).to_owned(),
         }
     }

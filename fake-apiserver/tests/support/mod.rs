@@ -13,7 +13,7 @@ pub(crate) fn request(method: &str, target: &str, body: &Value) -> HttpRequest {
         _ => "application/json",
     };
     HttpRequest {
-        method: method.parse().expect("it is a method"),
+        method: method.parse().expect("valid HTTP method"),
         path: path.to_owned(),
         query: query.into(),
         headers: HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(content_type))]),

@@ -314,7 +314,7 @@ async fn version(client: &Client) -> Result<String, String> {
     let version = state["version"].as_str();
     version
         .map(str::to_owned)
-        .ok_or_else(|| "what answers is no fake-apiserver".to_owned())
+        .ok_or_else(|| "the server is not a fake-apiserver".to_owned())
 }
 
 /// Returns a variable that is set and not empty.

@@ -81,12 +81,12 @@ impl Library {
         match (found.next(), found.next()) {
             (Some(library), None) => Ok(Self::clone(library)),
             (Some(_), Some(_)) => Err(format!("several versions are known, name one: {}", all(of_name))),
-            (None, _) if !of_name.is_empty() => Err(format!("this program knows {}", all(of_name))),
+            (None, _) if !of_name.is_empty() => Err(format!("known libraries: {}", all(of_name))),
             (None, _) => {
                 let names = libraries().iter().map(|library| library.name.as_str());
                 let near = nearest(name, names).map(|near| format!("did you mean {near}? "));
                 Err(format!(
-                    "{}this program knows {}",
+                    "{}known libraries: {}",
                     near.unwrap_or_default(),
                     all(libraries())
                 ))
@@ -306,8 +306,8 @@ mod tests {
     #[case::whole("kube-runtime@5.0.0", "")]
     #[case::beginning("kube-runtime@5", "")]
     #[case::only_one("kopf", "")]
-    #[case::another_version("kube-runtime@4", "this program knows kube-runtime@5.0.0")]
-    #[case::part_of_a_number("client-go@0.3", "this program knows client-go@0.37.2")]
+    #[case::another_version("kube-runtime@4", "known libraries: kube-runtime@5.0.0")]
+    #[case::part_of_a_number("client-go@0.3", "known libraries: client-go@0.37.2")]
     #[case::several("client-node", "several versions are known, name one: client-node@1")]
     #[case::mistyped("kube-runtim@5", "did you mean kube-runtime?")]
     fn libraries_are_named_with_their_version(#[case] text: &str, #[case] error: &str) {

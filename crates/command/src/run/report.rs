@@ -229,7 +229,7 @@ fn summary(ended: &Ended<'_>, counts: &Counts, run: &Run) -> String {
         known => format!(", {known} known"),
     };
     let mut text = format!(
-        "\n{} passed, {} failed{known}, {} not played",
+        "\n{} passed, {} failed{known}, {} skipped",
         counts.passed,
         counts.failed,
         counts.skipped()

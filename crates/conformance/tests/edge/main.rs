@@ -369,7 +369,7 @@ fn a_panic_of_the_server_ends_the_run_as_the_harness_own_fault() {
         tokio::spawn(async move { http.get("http://fake/panic".parse().unwrap()).await });
         edge.broken().await;
         let breakage = edge.breakage().unwrap();
-        assert!(breakage.contains("it was asked GET /panic: "), "{breakage}");
+        assert!(breakage.contains("while handling GET /panic: "), "{breakage}");
         edge.finished().await;
         edge.take_records()
     });

@@ -385,7 +385,7 @@ impl Validator<'_> {
                 Problem::new(
                     Code::Misplaced,
                     query.span,
-                    format!("the query of a `{word}` stands under the word itself"),
+                    format!("the query of a `{word}` belongs under the word itself"),
                 )
                 .label("does not belong here")
                 .hint(format!("write `{word}: {{…}}`; only `page` has a `query`")),

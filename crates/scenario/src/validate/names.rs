@@ -97,7 +97,7 @@ impl Validator<'_> {
             self.problem(
                 Problem::new(Code::BadForm, name.span, format!("`{word}` cannot be a name"))
                     .label("not a name")
-                    .hint("a letter, then letters, digits, `_` and `-`; `start` is taken, and the `$` stands only where the name is used"),
+                    .hint("a letter, then letters, digits, `_` and `-`; `start` is reserved, and the `$` stands only where the name is used"),
             );
         } else if let Some((_, first)) = self.names.bound.get(word) {
             let line = self.place(*first).line;

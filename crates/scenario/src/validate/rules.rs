@@ -94,7 +94,7 @@ pub(crate) fn validate_rule(text: &str, rule: WordOr<raw::Rule>, served: &Catalo
         (Some(_), Some((word, span))) => v.problem(
             Problem::new(Code::Conflict, *span, format!("both `{word}` and `do` are given"))
                 .label("belongs into `do`")
-                .hint("an action stands either in the rule itself or in its `do`"),
+                .hint("put the action either in the rule itself or in its `do`"),
         ),
         (None, None) => v.problem(
             Problem::new(Code::Empty, whole, "this rule does nothing")

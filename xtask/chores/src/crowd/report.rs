@@ -114,7 +114,7 @@ impl Outcome<'_> {
             reads,
         } = seen.counts();
         let mut text = format!(
-            "{name}: {passed} passed, {accused} failed, {not_judged} not judged, {not_played} not played"
+            "{name}: {passed} passed, {accused} failed, {not_judged} not judged, {not_played} skipped"
         );
         if let Some(served) = served {
             let _infallible = write!(
@@ -273,7 +273,7 @@ mod tests {
         let outcome = outcome(&program, vec![Difference::NotUpheld(accusation())]);
         assert_eq!(
             outcome.text(false),
-            "informer: 0 passed, 1 failed, 1 not judged, 0 not played; serve: 7 lists and watches, 0 accusations, ended 1 \
+            "informer: 0 passed, 1 failed, 1 not judged, 0 skipped; serve: 7 lists and watches, 0 accusations, ended 1 \
              times; 0 upheld; 61 s\n  not upheld: gone/expired INV-04 GONE-01: the client watches again\n"
         );
         let verbose = outcome.text(true);
