@@ -377,6 +377,7 @@ impl WireJudge {
         self.by_stream.insert(asked.stream, id);
         self.by_conn.insert((asked.conn, id));
         self.keep(id, record);
+        // Taken out, because what other readers know is looked for below: it must not explain its request by itself.
         let Some(mut there) = self.readers.remove(&id) else {
             return;
         };
