@@ -240,13 +240,13 @@ impl Recorder {
             }
             Target::Newest(_, newest) => {
                 records.iter().try_for_each(|record| newest.push(record))?;
-                if is_wrong { self.keep() } else { Ok(()) }
+                if is_wrong { self.keep("violation") } else { Ok(()) }
             }
         }
     }
 
-    /// Writes the newest records, if the file has none yet.
-    fn keep(&mut self) -> io::Result<()> {
+    /// Writes the newest records, if the file has none yet. `cause`: what they led to.
+    fn keep(&mut self, cause: &str) -> io::Result<()> {
         let Target::Newest(beginning, newest) = &self.target else {
             return Ok(());
         };
@@ -255,7 +255,7 @@ impl Recorder {
         newest.write(&mut file)?;
         file.flush()?;
         output::log(&format!(
-            "recorded what led to the violation: {}",
+            "recorded what led to the {cause}: {}",
             self.path.display()
         ));
         self.target = Target::File(file, Some(newest.max));
@@ -268,7 +268,7 @@ impl Recorder {
     /// The file is not complete.
     pub(crate) fn finish(mut self, is_broken: bool) -> Result<(), Failure> {
         if is_broken && self.failed.is_none() {
-            self.failed = self.keep().err();
+            self.failed = self.keep("failure of the server").err();
         }
         match self.failed {
             Some(error) => Err(unwritten(&self.path, error)),
