@@ -454,6 +454,7 @@ impl Edge {
         woken.into_iter().for_each(Waker::wake);
         self.call_hooks(outside.calls);
         self.forward(outside.errands);
+        self.write_upstream(outside.writes);
         if delivers {
             let edge = self.clone();
             self.shared.runtime.spawn(async move {

@@ -136,6 +136,7 @@ impl Server {
             Input::Control(control) => self.api.control(now, control),
             Input::HookAnswered { id, outcome } => self.api.hook_answered(now, id, outcome),
             Input::Upstream { stream, part } => self.api.upstream_answered(now, stream, part),
+            Input::UpstreamWritten { write, outcome } => self.api.upstream_written(now, write, outcome),
             Input::Tick => {}
         }
         self.advance(now);

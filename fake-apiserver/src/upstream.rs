@@ -12,8 +12,9 @@
 //!    metadata is read (`document.rs`). Versions, uids and order are the upstream's.
 //! 3. Watch caches are those of the proxy: a frozen one delivers nothing, one that lags delivers later, and a list that any
 //!    version satisfies gets the answer that the upstream gave the same user before.
-//! 4. What only the model can do (compaction, restore, writes, clocks) is an error when the rule that names it is added
-//!    ([`Action::needs_model`](scenario::Action::needs_model)), with what to do instead.
+//! 4. What only the model can do (compaction, restore, clocks) is an error when the rule that names it is added
+//!    ([`Action::needs_model`](scenario::Action::needs_model)), with what to do instead. Writes of a rule are requests of the
+//!    server itself, if it may ([`Settings::may_write`]), one after the other (`write.rs`); their outcomes are in the trace.
 //! 5. A request carries the credentials of its client, or is sent with the identity that the proxy lends, which may impersonate
 //!    the user of a client certificate (`request.rs`); the edge has the credentials of that identity, and this crate never does.
 
@@ -22,6 +23,7 @@ pub(crate) mod frame;
 pub(crate) mod lines;
 mod protobuf;
 pub(crate) mod request;
+pub(crate) mod write;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -89,6 +91,18 @@ pub enum Failure {
     Broken(String),
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreachable(why) => write!(f, "no response of the upstream: {why}"),
+            Self::NoCredentials(why) => {
+                write!(f, "cannot load the credentials for the upstream: {why}")
+            }
+            Self::Broken(why) => write!(f, "the response of the upstream ended early: {why}"),
+        }
+    }
+}
+
 /// Returns the message of the first cause of an error, for a [`Failure`].
 pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
@@ -105,6 +119,8 @@ pub struct Settings {
     pub token: String,
     /// To whom it lends its identity.
     pub lends: Lends,
+    /// Whether rules may write to the upstream, with the identity that it lends.
+    pub may_write: bool,
 }
 
 /// To whom a server that forwards lends its identity.
@@ -164,6 +180,7 @@ impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
             .field("lends", &self.lends)
+            .field("may_write", &self.may_write)
             .finish_non_exhaustive()
     }
 }

@@ -128,6 +128,7 @@ impl World {
                 | Output::Goaway { .. }
                 | Output::Close { .. }
                 | Output::Upstream { .. }
+                | Output::UpstreamWrite { .. }
                 | Output::End { .. } => {}
             }
         }

@@ -52,9 +52,14 @@ impl Response {
 
 impl Proxy {
     fn new() -> Self {
+        Self::lending(false)
+    }
+
+    fn lending(may_write: bool) -> Self {
         let settings = Settings {
             token: TOKEN.to_owned(),
             lends: Lends::ForToken,
+            may_write,
         };
         Self {
             server: Server::forwarding(settings, 7),
@@ -174,12 +179,24 @@ impl Proxy {
                 | Output::Data { .. }
                 | Output::End { .. }
                 | Output::Upstream { .. }
+                | Output::UpstreamWrite { .. }
                 | Output::Goaway { .. }
                 | Output::Close { .. }
                 | Output::Call { .. } => {}
             }
         }
         response
+    }
+
+    /// Takes the writes that were sent since the last call.
+    fn writes(&mut self) -> Vec<(u64, Outbound)> {
+        let mut writes = Vec::new();
+        while let Some(output) = self.server.poll_output() {
+            if let Output::UpstreamWrite { write, request } = output {
+                writes.push((write, *request));
+            }
+        }
+        writes
     }
 
     fn trace(&self) -> String {
@@ -656,6 +673,63 @@ fn what_only_the_model_can_do_is_refused_with_an_alternative(#[case] action: &st
         assert!(refused.to_string().contains(instead), "{action}: {refused}");
         assert_eq!(proxy.server.rules(), []);
     }
+}
+
+#[test]
+fn writes_go_out_one_after_the_other_and_their_outcomes_are_in_the_trace() {
+    let mut proxy = Proxy::lending(true);
+    let rule = "{do: [{apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: b, uid: x}}}, \
+                {relabel: {name: a, labels: {x: null}}}, {delete: c}]}";
+    let ruled = proxy.rule(rule).expect("it may write");
+    assert!(
+        matches!(&ruled, Ruled::Done { writes, .. } if *writes == [1, 2, 3]),
+        "{ruled:?}"
+    );
+    proxy.tick(0);
+    let mut sent = Vec::new();
+    for (number, status, body) in [
+        (
+            1,
+            201,
+            r#"{"metadata":{"name":"b","namespace":"default","uid":"u","resourceVersion":"7"}}"#,
+        ),
+        (2, 403, r#"{"kind":"Status","message":"not you"}"#),
+        (3, 502, "<html>"),
+    ] {
+        let mut writes = proxy.writes();
+        assert_eq!(writes.len(), 1, "one at a time: {writes:?}");
+        let (write, request) = writes.remove(0);
+        assert_eq!((write, request.identity), (number, Identity::Lent));
+        let body_sent = String::from_utf8_lossy(&request.body).into_owned();
+        sent.push(format!("{} {} {body_sent}", request.method, request.target));
+        // An outcome of another write is none of this.
+        let outcome = Err(Failure::Unreachable("another".to_owned()));
+        proxy.input(Input::UpstreamWritten { write: 9, outcome });
+        let outcome = Ok((status, Bytes::from_static(body.as_bytes())));
+        proxy.input(Input::UpstreamWritten { write, outcome });
+    }
+    assert!(
+        sent[0].starts_with(
+            "PATCH /api/v1/namespaces/default/configmaps/b?fieldManager=fake-apiserver&force=true {"
+        ),
+        "{sent:?}"
+    );
+    assert!(!sent[0].contains("uid"), "the server sets it: {sent:?}");
+    assert_eq!(
+        sent[1],
+        r#"PATCH /api/v1/namespaces/default/configmaps/a?fieldManager=fake-apiserver {"metadata":{"labels":{"x":null}}}"#
+    );
+    assert_eq!(sent[2], "DELETE /api/v1/namespaces/default/configmaps/c ");
+    assert!(proxy.writes().is_empty());
+    let trace = proxy.trace();
+    for part in [
+        "write 1 to the upstream: configmaps default/b created",
+        "write 2 to the upstream: configmaps default/a not relabeled: 403: not you",
+        "write 3 to the upstream: configmaps default/c not deleted: the upstream answered with status 502, without a reason",
+    ] {
+        assert!(trace.contains(part), "{part}: {trace}");
+    }
+    assert_eq!(trace.matches("to the upstream").count(), 3, "{trace}");
 }
 
 #[rstest]

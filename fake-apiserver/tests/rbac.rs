@@ -88,6 +88,7 @@ impl World {
                 | Output::End { .. }
                 | Output::Call { .. }
                 | Output::Upstream { .. }
+                | Output::UpstreamWrite { .. }
                 | Output::Close { .. } => {}
             }
         }

@@ -147,6 +147,7 @@ impl World {
                 | Output::End { .. }
                 | Output::Call { .. }
                 | Output::Upstream { .. }
+                | Output::UpstreamWrite { .. }
                 | Output::Close { .. } => {}
             }
         }

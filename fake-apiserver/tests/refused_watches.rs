@@ -44,6 +44,7 @@ fn no_scripted_event_follows_a_refusal(#[case] action: &str) {
             | Output::End { .. }
             | Output::Call { .. }
             | Output::Upstream { .. }
+            | Output::UpstreamWrite { .. }
             | Output::Close { .. } => {}
         }
     }

@@ -62,6 +62,7 @@ fn ask(
             | Output::End { .. }
             | Output::Call { .. }
             | Output::Upstream { .. }
+            | Output::UpstreamWrite { .. }
             | Output::Close { .. } => {}
         }
     }

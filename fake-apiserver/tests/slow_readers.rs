@@ -65,6 +65,7 @@ impl World {
                 | Output::Goaway { .. }
                 | Output::Call { .. }
                 | Output::Upstream { .. }
+                | Output::UpstreamWrite { .. }
                 | Output::Close { .. } => {}
             }
         }

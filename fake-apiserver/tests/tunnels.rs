@@ -63,6 +63,7 @@ impl World {
         let settings = Settings {
             token: "unused".to_owned(),
             lends: Lends::Nothing,
+            may_write: false,
         };
         let to = Plain(upstream.url().trim_start_matches("http://").to_owned());
         let proxy = Edge::with_upstream(Server::forwarding(settings, 7), Arc::new(to));

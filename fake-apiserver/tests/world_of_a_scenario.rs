@@ -48,7 +48,8 @@ fn ask(server: &mut Server, stream: u64, (method, path): (&str, &str), body: &Va
             | Output::Close { .. }
             | Output::End { .. }
             | Output::Call { .. }
-            | Output::Upstream { .. } => {}
+            | Output::Upstream { .. }
+            | Output::UpstreamWrite { .. } => {}
         }
     }
     (code, serde_json::from_slice(&bytes).unwrap_or_default())

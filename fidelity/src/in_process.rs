@@ -107,7 +107,10 @@ impl InProcess {
                     }
                 }
                 Output::FlushBarrier { stream } => self.server.handle(self.now, Input::Flushed(stream)),
-                Output::Goaway { .. } | Output::Close { .. } | Output::Upstream { .. } => {}
+                Output::Goaway { .. }
+                | Output::Close { .. }
+                | Output::Upstream { .. }
+                | Output::UpstreamWrite { .. } => {}
                 // Nothing listens in this process.
                 Output::Call { id, call } => {
                     let outcome = call.refused();

@@ -83,6 +83,9 @@ pub fn story(records: &[Record]) -> String {
             Group::Script(ScriptRecord::Bound { name, value, .. }) => {
                 (Lane::Script, format!("${name} = {value}"))
             }
+            Group::Script(ScriptRecord::UpstreamWrite { object, how, .. }) => {
+                (Lane::Script, format!("write {object}: {how}"))
+            }
             Group::Script(ScriptRecord::ScriptDone) => (Lane::Script, "done".to_owned()),
             Group::Run(RunRecord::RunEnded(how)) => (Lane::Script, over(how)),
             Group::Run(RunRecord::Reported(report)) => (Lane::Reports, report_line(report)),

@@ -122,6 +122,7 @@ impl Core for OneRelist {
             | Input::Control(_)
             | Input::HookAnswered { .. }
             | Input::Upstream { .. }
+            | Input::UpstreamWritten { .. }
             | Input::Tick => {}
         }
     }

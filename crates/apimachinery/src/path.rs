@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Path of a resource, by its text alone. Authorization and routing use the same value. An empty segment keeps its position,
 /// as in kube-apiserver.
@@ -26,6 +26,38 @@ pub struct ResourcePath<'p> {
     pub grouped: bool,
     /// Whether segments follow the subresource.
     pub continues: bool,
+}
+
+/// Bytes that are escaped in a segment of a path.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b':');
+
+/// Returns the path of an object; a name cannot leave its segment. `namespace`: `None` for cluster-scoped objects.
+pub fn object_path(
+    group: &str,
+    version: &str,
+    namespace: Option<&str>,
+    resource: &str,
+    name: &str,
+) -> String {
+    let mut path = match group {
+        "" => String::from("/api"),
+        group => format!("/apis/{}", utf8_percent_encode(group, ESCAPED)),
+    };
+    let within = namespace.map(|namespace| ["namespaces", namespace]);
+    for segment in [version]
+        .into_iter()
+        .chain(within.into_iter().flatten())
+        .chain([resource, name])
+    {
+        path.push('/');
+        path.extend(utf8_percent_encode(segment, ESCAPED));
+    }
+    path
 }
 
 /// The first segments of a path. Every request is parsed more than once, so that this allocates nothing.
@@ -144,7 +176,28 @@ pub fn query_pairs(query: &str) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::Segments;
+    use super::{Segments, object_path};
+
+    #[test]
+    fn a_name_stays_in_its_segment() {
+        let named = |name| object_path("", "v1", Some("n"), "configmaps", name);
+        assert_eq!(named("a.b-c"), "/api/v1/namespaces/n/configmaps/a.b-c");
+        assert_eq!(
+            named("../../secrets/s?dryRun=All#%2f"),
+            "/api/v1/namespaces/n/configmaps/..%2F..%2Fsecrets%2Fs%3FdryRun%3DAll%23%252f"
+        );
+        let role = object_path(
+            "rbac.authorization.k8s.io",
+            "v1",
+            None,
+            "clusterroles",
+            "system:node",
+        );
+        assert_eq!(
+            role,
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"
+        );
+    }
 
     #[test]
     fn the_first_ten_segments_are_kept() {

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fake_apiserver::net::Edge;
+use fake_apiserver::record::What;
 use fake_apiserver::scenario::parse_rule;
 use fake_apiserver::server::{MemoryView, Ruled, Server};
 use http::{Method, Request};
@@ -272,7 +273,7 @@ async fn route(
         ["v1", "rules"] => {
             allowed(&head.method, &[Method::GET, Method::POST, Method::DELETE])?;
             if head.method == Method::POST {
-                return add(room, &text(body).await?);
+                return add(room, &text(body).await?).await;
             }
             let clears = head.method == Method::DELETE;
             let rules = steered(room.edge.steer(|server, _| {
@@ -390,7 +391,10 @@ async fn history(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
 }
 
 /// Adds a rule. Its mistakes are returned with their positions.
-fn add(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
+///
+/// # Errors
+/// Also the reason of the upstream, if an object cannot be written to it.
+async fn add(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
     let served = steered(room.edge.steer(|server, _| server.catalog().clone()))?;
     let rule = parse_rule(Path::new("rule"), text, &served).map_err(|errors| Refusal::mistakes(&errors))?;
     let (ruled, next) = steered(room.edge.steer(|server, now| {
@@ -399,13 +403,49 @@ fn add(room: &Room, text: &str) -> Result<ControlResponse, Refusal> {
     }))?;
     match ruled {
         Ok(Ruled::Standing(rule)) => Ok(json_answer(201, &json!({ "rule": rule, "nextRecord": next }))),
-        Ok(Ruled::Done { streams, does }) => Ok(json_answer(
-            200,
-            &json!({ "done": does, "streams": streams, "nextRecord": next }),
-        )),
+        Ok(Ruled::Done {
+            streams,
+            does,
+            writes,
+        }) => {
+            let mut answer = json!({ "done": does, "streams": streams, "nextRecord": next });
+            if !writes.is_empty() {
+                answer["writes"] = json!(written(room, next, writes).await?);
+            }
+            Ok(json_answer(200, &answer))
+        }
         Err(refused) => Err(Refusal::new(409, refused.to_string())
             .hint("GET /v1/streams lists the open watches; `when` makes a rule wait for a request")),
     }
+}
+
+/// Waits until objects are written to the upstream, and returns what was done to each.
+///
+/// # Errors
+/// One was not written, with the reason of the upstream.
+async fn written(room: &Room, since: u64, writes: Vec<u64>) -> Result<Vec<String>, Refusal> {
+    let count = writes.len();
+    let records = steered(room.edge.upstream_writes(since, writes).await)?;
+    let (mut done, mut failures) = (Vec::new(), Vec::new());
+    for record in records {
+        if let What::UpstreamWrite {
+            object, how, failure, ..
+        } = record.what
+        {
+            match failure {
+                None => done.push(format!("{object} {how}")),
+                Some(why) => failures.push(format!("{object} not {how}: {why}")),
+            }
+        }
+    }
+    if failures.is_empty() {
+        return Ok(done);
+    }
+    let hint = match done.as_slice() {
+        [] => "nothing was written to the cluster".to_owned(),
+        done => format!("{} of {count} were written: {}", done.len(), done.join(", ")),
+    };
+    Err(Refusal::new(502, failures.join("; ")).hint(hint))
 }
 
 fn state(room: &Room) -> Result<Value, Refusal> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 use fake_apiserver::api::Access;
 use fake_apiserver::net::{ServeOptions, TlsOptions};
+use fake_apiserver::record::line::printable;
 use fake_apiserver::server::Server;
 use fake_apiserver::upstream::{Lends, Settings};
 use judge::wire::Loops;
@@ -20,14 +21,14 @@ use crate::recorder::RecordArguments;
 use crate::serve::ControlArguments;
 use crate::session::Session;
 use crate::stage::{self, Announce, Origin, Stage};
-use crate::{Failure, random};
+use crate::{Failure, output, random};
 
 /// Put faults, rules and the judge in front of a real apiserver.
 ///
 /// Listens on 127.0.0.1 with TLS until interrupted, and forwards to the apiserver of a kubeconfig. Prints
 /// `export KUBECONFIG=…` for clients on standard output. Without rules every response is the apiserver's. LIST and WATCH are
 /// requested in JSON without compression, because rules, trace and verdict read them; everything else passes as it is. Add
-/// faults from another shell with `fake-apiserver ctl`. Nothing is ever written to the cluster but by clients.
+/// faults from another shell with `fake-apiserver ctl`. Only clients write to the cluster, unless --allow-writes lets rules do so.
 ///
 /// A request with its own credentials (a bearer token) is forwarded with them. One with the proxy's token, which is in the
 /// printed kubeconfig, is rejected, unless --as or --as-me lends it an identity.
@@ -57,6 +58,12 @@ pub(crate) struct Proxy {
     /// Lend clients the identity of the kubeconfig.
     #[arg(long, help_heading = "Access")]
     as_me: bool,
+    /// Let rules write to the cluster (apply, delete, relabel).
+    ///
+    /// With the identity of --as or --as-me, and only what a rule of the control API writes. Objects are applied as by
+    /// `kubectl apply --server-side --force-conflicts`, by the field manager `fake-apiserver`.
+    #[arg(long, help_heading = "Access")]
+    allow_writes: bool,
     /// Port to listen on; 0 selects a free port.
     #[arg(long, default_value_t = 0)]
     port: u16,
@@ -102,6 +109,11 @@ impl Proxy {
 /// The kubeconfig cannot be used, its cluster does not answer, or a system error.
 pub(crate) fn run(proxy: Proxy) -> Result<(), Failure> {
     proxy.judging.check()?;
+    if proxy.allow_writes && proxy.lending() == Lending::Nothing {
+        return Err(Failure::Usage(
+            "--allow-writes needs an identity to write with: add --as USER or --as-me".to_owned(),
+        ));
+    }
     let kept = proxy.recording.kept()?;
     let token = random::word()?;
     let signing_secret = random::bytes()?;
@@ -115,7 +127,18 @@ pub(crate) fn run(proxy: Proxy) -> Result<(), Failure> {
         let recorder = proxy
             .recording
             .open(Header::new("proxy", kubernetes, recording::Origin::Upstream))?;
+        let definitions = match proxy.allow_writes {
+            true => cluster.definitions().await.unwrap_or_else(|why| {
+                let why = printable(&why).into_owned();
+                output::log(&format!("rules cannot write custom resources: {why}"));
+                Vec::new()
+            }),
+            false => Vec::new(),
+        };
         let mut stage = staged(&proxy, cluster, version, token, signing_secret);
+        for definition in &definitions {
+            stage.server.know_definition(definition);
+        }
         if let Some(kept) = kept {
             stage.server = stage.server.keeping_content(kept);
         }
@@ -146,6 +169,7 @@ fn staged(
             Lending::Nothing => Lends::Nothing,
             Lending::Oneself | Lending::User { .. } => Lends::ForToken,
         },
+        may_write: proxy.allow_writes,
     };
     let url = cluster.server().to_owned();
     Stage {

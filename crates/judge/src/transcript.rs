@@ -98,7 +98,9 @@ impl<'t, 'a> Writer<'t, 'a> {
             | Group::Script(ScriptRecord::Bound { .. }) => {}
             Group::Connection(ConnectionRecord::Goaway { .. } | ConnectionRecord::Refused)
             | Group::Store(StoreRecord::Restored { .. } | StoreRecord::Turned { .. })
-            | Group::Script(ScriptRecord::Rule { .. } | ScriptRecord::ScriptDone)
+            | Group::Script(
+                ScriptRecord::Rule { .. } | ScriptRecord::UpstreamWrite { .. } | ScriptRecord::ScriptDone,
+            )
             | Group::Run(
                 RunRecord::ClientExited { .. }
                 | RunRecord::ClientRestarted { .. }

@@ -319,6 +319,7 @@ fn label(what: &What) -> String {
         }
         Group::Script(ScriptRecord::Bound { name, value, .. }) => format!("${name} = {value}"),
         Group::Script(ScriptRecord::Rule { rule, .. }) => format!("rule {rule}"),
+        Group::Script(ScriptRecord::UpstreamWrite { object, .. }) => format!("write {object}"),
         Group::Run(RunRecord::RunEnded(_)) => "end".to_owned(),
         Group::Connection(_)
         | Group::Store(StoreRecord::Restored { .. } | StoreRecord::Turned { .. })

@@ -194,10 +194,7 @@ impl Action {
 
     /// Returns whether the action writes objects, as any client may.
     pub fn is_write(&self) -> bool {
-        matches!(
-            self,
-            Self::Store(StoreAction::Apply(_) | StoreAction::Delete { .. } | StoreAction::Relabel { .. })
-        )
+        matches!(self, Self::Store(action) if action.is_write())
     }
 
     /// Returns the objects that the action creates or replaces.
@@ -310,11 +307,16 @@ impl Action {
 }
 
 impl StoreAction {
+    /// Returns whether the action writes objects, as any client may.
+    pub fn is_write(&self) -> bool {
+        matches!(self, Self::Apply(_) | Self::Delete { .. } | Self::Relabel { .. })
+    }
+
     fn needs_model(&self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Apply(_) | Self::Delete { .. } | Self::Relabel { .. } => Some((
-                "a proxy never writes to the upstream by itself",
-                "write with kubectl, through the proxy or beside it",
+                "a proxy writes to the upstream only where that is allowed",
+                "start it with --allow-writes, or write with kubectl, through the proxy or beside it",
             )),
             Self::Compact => Some((
                 "only the upstream's etcd can be compacted, and a proxy never changes it",

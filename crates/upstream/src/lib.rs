@@ -21,6 +21,9 @@ pub use load::{LoadError, load};
 /// Longest response to the probe, in bytes.
 const PROBE_BYTES_MAX: usize = 64 * 1024;
 
+/// Longest list of CustomResourceDefinitions, in bytes.
+const DEFINITIONS_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Whose rights clients with the proxy's token have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lending {
@@ -144,6 +147,33 @@ impl Cluster {
                 answer,
             }),
         }
+    }
+
+    /// Reads the CustomResourceDefinitions, with the credentials that are lent.
+    ///
+    /// # Errors
+    /// A message: nothing is lent, these credentials may not list them, or there is no list.
+    pub async fn definitions(&self) -> Result<Vec<serde_json::Value>, String> {
+        let Some(client) = &self.lending else {
+            return Err("no identity is lent".to_owned());
+        };
+        let request = http::Request::get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+        let request = request.header(http::header::ACCEPT, "application/json");
+        let request = request.body(Body::empty()).expect("a constant request is valid");
+        let response = client.send(request).await;
+        let (head, body) = response
+            .map_err(|error| cause::failure(&error).to_string())?
+            .into_parts();
+        let body = Limited::new(body, DEFINITIONS_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        let mut list: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        if let serde_json::Value::Array(definitions) = list["items"].take() {
+            return Ok(definitions);
+        }
+        Err(match list["message"].as_str() {
+            Some(message) => message.to_owned(),
+            None => format!("the response has status {} and no list", head.status),
+        })
     }
 
     async fn forward(&self, request: Outbound) -> Result<http::Response<UpstreamBody>, Failure> {

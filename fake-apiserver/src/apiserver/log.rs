@@ -85,6 +85,9 @@ fn bytes(what: &What) -> usize {
         }) => webhook.len() + url.len() + verdict.len(),
         Group::Store(StoreRecord::Turned { how, .. }) => how.to_string().len(),
         Group::Script(ScriptRecord::Step { how, .. } | ScriptRecord::Rule { how, .. }) => how.len(),
+        Group::Script(ScriptRecord::UpstreamWrite { object, failure, .. }) => {
+            object.len() + failure.as_ref().map_or(0, String::len)
+        }
         Group::Connection(_)
         | Group::Exchange(
             ExchangeRecord::Head { .. }

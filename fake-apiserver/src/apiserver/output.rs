@@ -7,7 +7,7 @@ use trace::record::{ConnId, StreamId};
 use super::hooks::CallId;
 use crate::api::Header;
 use crate::model::HookCall;
-use crate::upstream::Order;
+use crate::upstream::{Order, Outbound};
 
 /// Output, to be carried out in order.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,5 +70,12 @@ pub enum Output {
         stream: StreamId,
         /// What to do.
         order: Order,
+    },
+    /// Send a request of the proxy itself, and report [`Input::UpstreamWritten`](crate::server::Input::UpstreamWritten).
+    UpstreamWrite {
+        /// Number.
+        write: u64,
+        /// What to send.
+        request: Box<Outbound>,
     },
 }

@@ -6,6 +6,7 @@
 mod caches;
 mod forwarded;
 mod older;
+mod writes;
 
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use older::{Copied, OlderAnswers, page_record};
 use trace::fault::{Ending, Http2Error};
 use trace::record::{StoreWrite, StreamId, Turn, Verb, What, WriteOp};
+
+use writes::Writes;
 
 use super::answer::body_record;
 use super::exchange::Head;
@@ -41,6 +44,7 @@ pub(super) struct Upstream {
     settings: Settings,
     caches: Caches,
     older: OlderAnswers,
+    writes: Writes,
     /// Newest resourceVersion in a response so far.
     newest: u64,
 }
@@ -52,6 +56,7 @@ impl ApiServer {
             settings,
             caches: Caches::default(),
             older: OlderAnswers::default(),
+            writes: Writes::default(),
             newest: 0,
         });
     }
@@ -328,16 +333,15 @@ impl ApiServer {
     }
 
     fn upstream_failed(&mut self, now: Duration, stream: StreamId, failure: Failure) {
-        let (why, next) = match &failure {
-            Failure::Unreachable(why) => (
-                format!("no response of the upstream: {why}"),
-                "check that the cluster is up, and the server and certificate authority of the kubeconfig",
-            ),
-            Failure::NoCredentials(why) => (
-                format!("cannot load the credentials of the kubeconfig: {why}"),
-                "run kubectl with this kubeconfig, and log in again if it fails as well",
-            ),
-            Failure::Broken(why) => (format!("the response of the upstream ended early: {why}"), ""),
+        let why = failure.to_string();
+        let next = match &failure {
+            Failure::Unreachable(_) => {
+                "check that the cluster is up, and the server and certificate authority of the kubeconfig"
+            }
+            Failure::NoCredentials(_) => {
+                "run kubectl with this kubeconfig, and log in again if it fails as well"
+            }
+            Failure::Broken(_) => "",
         };
         self.turned(now, Turn::Other(why.clone()));
         let Some(open) = self.open.get_mut(&stream) else {

@@ -183,6 +183,20 @@ impl Model {
         self.pending_definitions.extend(waiting);
     }
 
+    /// Reads the kinds of a definition that another server serves, into the catalog alone.
+    pub(crate) fn know_definition(&mut self, definition: &Value) {
+        let mut definition = definition.clone();
+        // Its own server has them established in a moment.
+        names::accept(&mut definition, &Taken::default(), "");
+        names::establish(&mut definition, "");
+        let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str);
+        let (Some(group), Some(plural)) = (text("/spec/group"), text("/spec/names/plural")) else {
+            return;
+        };
+        let served = self.served(&definition);
+        self.catalog.define(group, plural, &served);
+    }
+
     /// Serves the current version of a definition.
     fn install(&mut self, stored: &Stored, definition: &Value) {
         let text = |pointer: &str| {

@@ -91,7 +91,10 @@ pub(super) fn lay_out(
         | Output::Goaway { stream }
         | Output::End { stream, .. } => *stream,
         // Of no response.
-        Output::Call { .. } | Output::Close { .. } | Output::Upstream { .. } => return None,
+        Output::Call { .. }
+        | Output::Close { .. }
+        | Output::Upstream { .. }
+        | Output::UpstreamWrite { .. } => return None,
     };
     // The client may have disconnected meanwhile.
     let answer = answers.get_mut(&stream)?;
@@ -127,7 +130,10 @@ pub(super) fn lay_out(
             answer.over = how != Ending::Stall;
             answer.pieces.push(Piece::End(how));
         }
-        Output::Call { .. } | Output::Close { .. } | Output::Upstream { .. } => {}
+        Output::Call { .. }
+        | Output::Close { .. }
+        | Output::Upstream { .. }
+        | Output::UpstreamWrite { .. } => {}
     }
     woken.extend(answer.waiting.take().map(|waiting| waiting.waker));
     None

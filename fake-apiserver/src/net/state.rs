@@ -20,7 +20,7 @@ use super::pieces::Pieces;
 use super::upstream::{Errand, Forwarding};
 use super::wire::Flow;
 use crate::server::{ANSWER_BYTES_MAX, CallId, HookCall, Input, Output};
-use crate::upstream::Order;
+use crate::upstream::{Order, Outbound};
 
 /// The server and its connections, behind the lock of an [`Edge`](super::Edge).
 pub(super) struct State {
@@ -51,6 +51,8 @@ pub(super) struct State {
 pub(super) struct Outside {
     pub(super) calls: Vec<(CallId, HookCall)>,
     pub(super) errands: Vec<Errand>,
+    /// Writes of the proxy itself.
+    pub(super) writes: Vec<(u64, Box<Outbound>)>,
 }
 
 impl State {
@@ -78,7 +80,7 @@ impl State {
                         flows.get(conn).into_iter().for_each(|flow| flow.close());
                     }
                     Output::Call { id, call } => outside.calls.push((*id, call.clone())),
-                    Output::Upstream { .. } => {}
+                    Output::Upstream { .. } | Output::UpstreamWrite { .. } => {}
                     Output::Data { .. }
                     | Output::FlushBarrier { .. }
                     | Output::Goaway { .. }
@@ -86,6 +88,10 @@ impl State {
                 }
                 if let Output::Upstream { stream, order } = output {
                     outside.errands.extend(ordered(answers, stream, order));
+                    continue;
+                }
+                if let Output::UpstreamWrite { write, request } = output {
+                    outside.writes.push((write, request));
                     continue;
                 }
                 if let Some(idle) = lay_out(answers, held, output, woken) {
@@ -173,7 +179,7 @@ impl Occasion {
             }
             Input::Control(_) => "handling a control command",
             Input::HookAnswered { .. } => "handling the response of a webhook",
-            Input::Upstream { .. } => "handling a response of the upstream",
+            Input::Upstream { .. } | Input::UpstreamWritten { .. } => "handling a response of the upstream",
             Input::Tick => "advancing time",
         })
     }

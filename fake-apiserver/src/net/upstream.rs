@@ -3,8 +3,9 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use http_body::Body;
 use http_body_util::BodyExt as _;
@@ -13,12 +14,18 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio::sync::{Notify, oneshot};
 use trace::fault::Ending;
-use trace::record::{Side, StreamId};
+use trace::record::{Record, Side, StreamId, What};
 
 use super::answer::end_connection;
 use super::{Edge, Piece, Ticket};
 use crate::server::Input;
 use crate::upstream::{Failure, Inbound, Outbound, innermost};
+
+/// Longest response to a write of the proxy itself, in bytes.
+const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Time for a write of the proxy itself.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connection to a real apiserver, with the credentials that it lends.
 pub trait Upstream: Send + Sync {
@@ -107,6 +114,52 @@ impl Edge {
         }
     }
 
+    /// Sends requests of the proxy itself, each in a task.
+    pub(super) fn write_upstream(&self, writes: Vec<(u64, Box<Outbound>)>) {
+        let Some(upstream) = &self.shared.upstream else {
+            return;
+        };
+        for (write, request) in writes {
+            let (edge, upstream) = (self.clone(), upstream.clone());
+            self.shared.runtime.spawn(async move {
+                let outcome = tokio::time::timeout(WRITE_TIMEOUT, written(&*upstream, *request)).await;
+                let outcome = outcome.unwrap_or_else(|_| {
+                    let seconds = WRITE_TIMEOUT.as_secs();
+                    Err(Failure::Broken(format!(
+                        "there is none after {seconds} s; it may have been carried out"
+                    )))
+                });
+                edge.hand_in(|_, _| Input::UpstreamWritten { write, outcome });
+            });
+        }
+    }
+
+    /// Waits until these writes to the upstream have outcomes, and returns the records. `since`: number of a record before them.
+    /// `None`: the server is gone.
+    pub async fn upstream_writes(&self, since: u64, mut writes: Vec<u64>) -> Option<Vec<Record>> {
+        let (mut at, mut found) = (since, Vec::new());
+        loop {
+            // Steering stirs: the wait begins after it.
+            self.steer(|_, _| ())?;
+            let stirred = self.stirred();
+            self.read_records(at, |records| {
+                for record in records {
+                    at = record.seq + 1;
+                    if let What::UpstreamWrite { write, .. } = &record.what
+                        && writes.contains(write)
+                    {
+                        writes.retain(|awaited| awaited != write);
+                        found.push(record.clone());
+                    }
+                }
+            });
+            if writes.is_empty() {
+                return Some(found);
+            }
+            stirred.await;
+        }
+    }
+
     /// Reports all parts of a response but the last, and returns that.
     async fn answered(
         &self,
@@ -153,6 +206,23 @@ impl Edge {
             self.hand_in(|_, _| Input::Upstream { stream, part });
         }
     }
+}
+
+/// Sends a request of the proxy itself; returns status and body of the response.
+async fn written(upstream: &dyn Upstream, request: Outbound) -> Result<(u16, Bytes), Failure> {
+    let response = upstream.send(request).await?;
+    let status = response.status().as_u16();
+    let (mut body, mut read) = (response.into_body(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Failure::Broken(innermost(&*error)))?;
+        if let Ok(data) = frame.into_data() {
+            read.extend_from_slice(&data);
+        }
+        if read.len() > WRITTEN_BYTES_MAX {
+            return Err(Failure::Broken("it is longer than any object".to_owned()));
+        }
+    }
+    Ok((status, read.freeze()))
 }
 
 /// Carries bytes between a client and the upstream, until either side or a fault ends it. Returns the side.

@@ -65,6 +65,9 @@ impl Server {
         let mut store_changed = triggered_by.is_none();
         for action in actions {
             match action {
+                Action::Store(action) if action.is_write() && self.api.forwards() => {
+                    self.api.write_upstream(now, action);
+                }
                 Action::Store(action) => {
                     store_changed = true;
                     self.change_store(now, action, target, replica);

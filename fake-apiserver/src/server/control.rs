@@ -111,6 +111,11 @@ impl Server {
         self.api.put(object)
     }
 
+    /// Reads the kinds of a CustomResourceDefinition of the upstream, so that rules can write their objects.
+    pub fn know_definition(&mut self, definition: &Value) {
+        self.api.know_definition(definition);
+    }
+
     /// Makes the current objects the state that [`Server::reset`] restores: call once the initial objects are put. Default: the
     /// objects of the scenario; for a standalone server the namespaces of every cluster.
     pub fn mark_initial_state(&mut self) {

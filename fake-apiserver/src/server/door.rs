@@ -1,12 +1,13 @@
 //! Inputs of the sans-IO server, as values.
 
 use builtin_kinds::webhook::Outcome;
+use bytes::Bytes;
 use trace::record::{ConnId, Replica, Side, StreamId};
 use trace::report::Report;
 
 use crate::api::{HttpRequest, User};
 use crate::apiserver::{CallId, Control};
-use crate::upstream::Inbound;
+use crate::upstream::{Failure, Inbound};
 
 /// Input.
 #[derive(Debug)]
@@ -79,6 +80,13 @@ pub enum Input {
         stream: StreamId,
         /// The part.
         part: Inbound,
+    },
+    /// An [`Output::UpstreamWrite`](super::Output::UpstreamWrite) has an outcome.
+    UpstreamWritten {
+        /// Number of the write.
+        write: u64,
+        /// Status and body of the response.
+        outcome: Result<(u16, Bytes), Failure>,
     },
     /// Time passed.
     Tick,

@@ -66,6 +66,10 @@ pub enum Ruled {
         streams: Vec<StreamId>,
         /// Description of its actions.
         does: String,
+        /// Numbers of its writes to an upstream: the outcome of each is an
+        /// [`UpstreamWrite`](trace::record::What::UpstreamWrite) of the trace.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        writes: Vec<u64>,
     },
 }
 
@@ -152,8 +156,15 @@ impl Server {
     /// # Errors
     /// It has an action that only the model can do, and an upstream answers.
     pub fn can_do(&self, rule: &Rule) -> Result<(), RuleRefused> {
-        let undoable = rule.actions.iter().find_map(Action::needs_model);
-        match undoable.filter(|_| self.api.forwards()) {
+        if !self.api.forwards() {
+            return Ok(());
+        }
+        let may_write = self.api.may_write_upstream();
+        let mut checked = rule
+            .actions
+            .iter()
+            .filter(|action| !(may_write && action.is_write()));
+        match checked.find_map(Action::needs_model) {
             Some((why, instead)) => Err(RuleRefused::NotUpstream { why, instead }),
             None => Ok(()),
         }
@@ -213,7 +224,10 @@ impl Server {
         if acts_on_watches && streams.is_empty() {
             return Err(RuleRefused::NoWatch { does });
         }
-        self.written_objects_are_there(&rule.actions)?;
+        if !self.api.forwards() {
+            self.written_objects_are_there(&rule.actions)?;
+        }
+        let before = self.api.upstream_writes();
         let streams = if acts_on_watches { streams } else { Vec::new() };
         let word = rule.name.clone().unwrap_or_else(|| "at once".to_owned());
         self.ruled(now, word, None, does.clone());
@@ -225,7 +239,12 @@ impl Server {
             target.as_ref(),
             replica,
         );
-        Ok(Ruled::Done { streams, does })
+        let writes = (before + 1..=self.api.upstream_writes()).collect();
+        Ok(Ruled::Done {
+            streams,
+            does,
+            writes,
+        })
     }
 
     /// Rejects deletes and labels of missing objects, unless the same rule may create them.

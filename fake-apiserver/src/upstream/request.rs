@@ -370,6 +370,7 @@ mod tests {
         let settings = Settings {
             token: "secret".to_owned(),
             lends,
+            may_write: false,
         };
         let found = match settings.credentials(&headers(lines), None) {
             Ok(Credentials::Own) => "own".to_owned(),
@@ -384,6 +385,7 @@ mod tests {
         let settings = Settings {
             token: "secret".to_owned(),
             lends: NOT,
+            may_write: false,
         };
         let refused = settings.credentials(&headers(&["Authorization: Bearer secret"]), None);
         let message = refused.expect_err("nothing is lent").message;
@@ -457,6 +459,7 @@ mod tests {
         let settings = Settings {
             token: "secret".to_owned(),
             lends: Lends::ForCertificate,
+            may_write: false,
         };
         let asked = request(Method::GET, "/api/v1/pods", lines);
         let credentials = match settings.credentials(&asked.headers, user.as_ref()) {

@@ -220,6 +220,8 @@ type Injected struct {
 	Done string `json:"done,omitempty"`
 	// Open responses that the actions ran on.
 	Streams []uint64 `json:"streams,omitempty"`
+	// Objects that were written to the cluster of a proxy, and what was done; absent without.
+	Writes []string `json:"writes,omitempty"`
 }
 
 // Wait: What to wait for: a request (`when`), a sent event (`sent`), or the end of a response (`closed`).

@@ -215,6 +215,8 @@ export interface Injected {
     done?: string;
     /** Open responses that the actions ran on. */
     streams?: number[];
+    /** Objects that were written to the cluster of a proxy, and what was done; absent without. */
+    writes?: string[];
 }
 
 /** What to wait for: a request (`when`), a sent event (`sent`), or the end of a response (`closed`). */

@@ -108,6 +108,7 @@ impl World {
                     | Output::End { .. }
                     | Output::Call { .. }
                     | Output::Upstream { .. }
+                    | Output::UpstreamWrite { .. }
                     | Output::Close { .. } => {}
                 }
             }

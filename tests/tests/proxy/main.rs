@@ -8,3 +8,4 @@ mod mistakes;
 mod recordings;
 mod running;
 mod story;
+mod writes;

@@ -227,6 +227,7 @@ mod tests {
         let settings = fake_apiserver::upstream::Settings {
             token: "t".to_owned(),
             lends: fake_apiserver::upstream::Lends::Nothing,
+            may_write: false,
         };
         let page = of(&Server::forwarding(settings, 0));
         let has = |verb: &str| page.html.contains(&format!("data-verb=\"{verb}\""));

@@ -244,6 +244,10 @@ pub(super) fn braced(text: &str) -> String {
 pub(super) fn made(made: &Value) -> String {
     if let Some(done) = made.get("done").and_then(Value::as_str) {
         let streams = made["streams"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if let Some(writes) = made["writes"].as_array() {
+            let writes = writes.iter().filter_map(Value::as_str);
+            return writes.map(|write| format!("{write}\n")).collect();
+        }
         let on: Vec<String> = streams.iter().map(|stream| format!("#{stream}")).collect();
         return if on.is_empty() {
             format!("done: {done}\n")

@@ -125,6 +125,7 @@ pub(super) async fn real(
     let settings = Settings {
         token: access.token.clone(),
         lends: Lends::ForCertificate,
+        may_write: false,
     };
     let mut server = Server::forwarding(settings, faults::SEED);
     let rules = faults.add_rules(&mut server)?;

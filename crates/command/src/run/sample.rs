@@ -135,6 +135,7 @@ mod tests {
                 | Output::End { .. }
                 | Output::Call { .. }
                 | Output::Upstream { .. }
+                | Output::UpstreamWrite { .. }
                 | Output::Close { .. } => {}
             }
         }

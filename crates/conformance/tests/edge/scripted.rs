@@ -79,7 +79,8 @@ impl Core for Scripted {
             | Input::LeftOpen(_)
             | Input::Control(_)
             | Input::HookAnswered { .. }
-            | Input::Upstream { .. } => {
+            | Input::Upstream { .. }
+            | Input::UpstreamWritten { .. } => {
                 unreachable!("no test reports here")
             }
             Input::Tick => return,

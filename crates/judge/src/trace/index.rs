@@ -104,7 +104,9 @@ impl<'a> Index<'a> {
             }
             Group::Connection(ConnectionRecord::Connected { .. } | ConnectionRecord::Goaway { .. })
             | Group::Store(StoreRecord::Turned { .. })
-            | Group::Script(ScriptRecord::Rule { .. } | ScriptRecord::ScriptDone)
+            | Group::Script(
+                ScriptRecord::Rule { .. } | ScriptRecord::UpstreamWrite { .. } | ScriptRecord::ScriptDone,
+            )
             | Group::Run(RunRecord::ClientExited { .. } | RunRecord::LeftOpen { .. }) => {}
         }
     }

@@ -90,7 +90,11 @@ pub fn who(what: &What) -> &'static str {
         What::Frame { frame, .. } => server(frame.scripted || !frame.whole()),
         What::Body { .. } | What::Sent { .. } | What::Webhook { .. } => "server <",
         What::Wrote(_) | What::Restored { .. } | What::Turned { .. } => "store  .",
-        What::Step { .. } | What::Rule { .. } | What::Bound { .. } | What::ScriptDone => "script .",
+        What::Step { .. }
+        | What::Rule { .. }
+        | What::UpstreamWrite { .. }
+        | What::Bound { .. }
+        | What::ScriptDone => "script .",
         What::Reported(_) => "client *",
         What::ClientExited { .. } => "client >",
         What::ClientRestarted { .. } | What::StopRequested | What::LeftOpen { .. } | What::RunEnded(_) => {
@@ -295,6 +299,15 @@ fn unescaped(what: &What) -> String {
             let on = stream.map(|stream| format!(" on #{}", stream.0));
             format!("rule {rule}{}: {how}", on.unwrap_or_default())
         }
+        What::UpstreamWrite {
+            write,
+            object,
+            how,
+            failure,
+        } => match failure {
+            None => format!("write {write} to the upstream: {object} {how}"),
+            Some(why) => format!("write {write} to the upstream: {object} not {how}: {why}"),
+        },
         What::Bound { name, value, .. } => format!("${name} is {value}"),
         What::ScriptDone => "done".to_owned(),
         What::Reported(report) => {

@@ -243,6 +243,18 @@ records! {
             /// Description.
             how: String,
         },
+        /// A proxy wrote an object to its upstream because of a rule, or could not.
+        UpstreamWrite {
+            /// Number of the write.
+            write: u64,
+            /// Resource and object: `configmaps default/a`.
+            object: String,
+            /// `created`, `configured`, `relabeled` or `deleted`; what it should have been, if there is a failure.
+            how: String,
+            /// Why it was not written.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            failure: Option<String>,
+        },
         /// A name of the scenario file was bound to a value.
         Bound {
             /// The name, without the `$`.
@@ -325,6 +337,7 @@ impl What {
             Self::Turned { .. } => "turned",
             Self::Step { .. } => "step",
             Self::Rule { .. } => "rule",
+            Self::UpstreamWrite { .. } => "upstream_write",
             Self::Bound { .. } => "bound",
             Self::ScriptDone => "script_done",
             Self::Webhook { .. } => "webhook",

@@ -84,7 +84,7 @@ fn play(exchange: &mut Exchange) -> (Vec<String>, Vec<String>) {
             Output::Close { .. } => format!("{ms}:close"),
             Output::End { how, .. } => format!("{ms}:{}", how.word()),
             Output::Call { call, .. } => format!("{ms}:call {}", call.url),
-            Output::Upstream { .. } => format!("{ms}:upstream"),
+            Output::Upstream { .. } | Output::UpstreamWrite { .. } => format!("{ms}:upstream"),
         }));
     }
     let records = log

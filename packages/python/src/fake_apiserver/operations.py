@@ -245,6 +245,8 @@ class Injected(_Injected, total=False):
     """Actions that ran immediately."""
     streams: list[int]
     """Open responses that the actions ran on."""
+    writes: list[str]
+    """Objects that were written to the cluster of a proxy, and what was done; absent without."""
 
 
 Rule = TypedDict(

@@ -312,6 +312,13 @@ fn injected() -> Value {
                     "Open responses that the actions ran on.",
                 ),
             ),
+            (
+                "writes",
+                list_of(
+                    &json!({"type": "string"}),
+                    "Objects that were written to the cluster of a proxy, and what was done; absent without.",
+                ),
+            ),
         ],
     )
 }

@@ -208,15 +208,18 @@ abstract sealed class Operations permits Control {
      * @param rule The active rule; absent if its actions ran immediately. May be null.
      * @param done Actions that ran immediately. May be null.
      * @param streams Open responses that the actions ran on.
+     * @param writes Objects that were written to the cluster of a proxy, and what was done; absent without.
      */
     public record Injected(
             long nextRecord,
             ActiveRule rule,
             String done,
-            List<Long> streams) {
+            List<Long> streams,
+            List<String> writes) {
         /** Lists are never null. */
         public Injected {
             streams = streams == null ? List.of() : List.copyOf(streams);
+            writes = writes == null ? List.of() : List.copyOf(writes);
         }
     }
 
