@@ -6,6 +6,8 @@
 mod built_in;
 mod check;
 mod check_adapter;
+#[cfg(feature = "proxy")]
+mod cluster;
 mod completions;
 mod conformance;
 mod control;
@@ -33,6 +35,7 @@ mod run;
 mod scenario;
 mod scoring;
 mod serve;
+mod service_account;
 mod session;
 mod show;
 mod snapshot;

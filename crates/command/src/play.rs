@@ -77,6 +77,7 @@ pub(crate) fn run(play: Play) -> Result<(), Failure> {
         ui: listening.control.ui,
         namespace: scenario.target.namespace.clone(),
         kubeconfig: listening.kubeconfig,
+        service_account: None,
     };
     let excused = scenario
         .expect

@@ -293,6 +293,7 @@ pub(crate) fn run(serve: Serve) -> Result<(), Failure> {
         ui: listening.control.ui,
         namespace: None,
         kubeconfig: listening.kubeconfig,
+        service_account: None,
     };
     let session = Session {
         announce: serve.announce,

@@ -20,6 +20,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use crate::control::{About, Control, page_url};
 use crate::judging::Judge;
 use crate::kubeconfig::Kubeconfig;
+use crate::service_account::ServiceAccount;
 use crate::state::{State, StateFile};
 use crate::stop::Stop;
 use crate::watches::Watches;
@@ -101,6 +102,8 @@ pub(crate) struct Stage {
     pub(crate) namespace: Option<String>,
     /// Path of the kubeconfig; `None`: a new folder.
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Directory for clients that load an in-cluster configuration; `None`: there is none.
+    pub(crate) service_account: Option<PathBuf>,
 }
 
 /// A server with its listeners, before the first connection.
@@ -112,6 +115,7 @@ pub(crate) struct Running {
     /// What it does, for the log.
     does: String,
     kubeconfigs: Vec<Kubeconfig>,
+    _service_account: Option<ServiceAccount>,
     judge: Judge,
     watches: Watches,
     ui: bool,
@@ -133,7 +137,7 @@ impl Running {
             beside.address.set_port(0);
             listeners.push((Replica::Secondary, listen(beside).await?));
         }
-        let (mut servers, mut kubeconfigs) = (Vec::new(), Vec::new());
+        let (mut servers, mut kubeconfigs, mut service_account) = (Vec::new(), Vec::new(), None);
         for (replica, listener) in &listeners {
             let credentials = match (&stage.serving.access, listener.authority()) {
                 (Some(access), _) => Credentials::Token(access.token.clone()),
@@ -147,6 +151,13 @@ impl Running {
                 Replica::Secondary => path.with_added_extension("secondary"),
             });
             kubeconfigs.push(Kubeconfig::write(&way, path.as_deref())?);
+            if let Some(folder) = stage
+                .service_account
+                .as_deref()
+                .filter(|_| service_account.is_none())
+            {
+                service_account = Some(ServiceAccount::write(&way, folder)?);
+            }
             servers.push((replica.word().to_owned(), way.server));
         }
         let token = match stage.control_token {
@@ -196,6 +207,7 @@ impl Running {
             },
             control: Some(control),
             kubeconfigs,
+            _service_account: service_account,
             judge,
             watches: Watches::new(forwards),
             ui: stage.ui,

@@ -16,7 +16,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 use http_body_util::{BodyExt as _, Limited};
 use kube_client::Client;
 use kube_client::client::Body;
-pub use load::{LoadError, load};
+pub use load::{LoadError, SERVICE_HOST, SERVICE_PORT, load, load_in_cluster};
 
 /// Longest response to the probe, in bytes.
 const PROBE_BYTES_MAX: usize = 64 * 1024;
@@ -43,6 +43,10 @@ pub enum Lending {
 /// The cluster of a kubeconfig.
 pub struct Cluster {
     server: String,
+    /// What it was loaded from, in words.
+    of: &'static str,
+    /// Default namespace.
+    namespace: String,
     /// Without credentials.
     bare: Client,
     /// With those that are lent.
@@ -54,9 +58,11 @@ pub struct Cluster {
 pub enum ProbeError {
     /// No connection.
     #[error(
-        "no connection to {server}: {why}; check that the cluster is up, and the server and certificate authority of the kubeconfig"
+        "no connection to {server}: {why}; check that the cluster is up, and the server and certificate authority of the {of}"
     )]
     Unreachable {
+        /// `kubeconfig` or `service account`.
+        of: &'static str,
         /// URL.
         server: String,
         /// Reason.
@@ -72,17 +78,21 @@ pub enum ProbeError {
     },
     /// The credentials are not accepted.
     #[error(
-        "{server} does not accept the credentials of the kubeconfig (401 Unauthorized): they may have expired; run kubectl with this kubeconfig, and log in again if it fails as well"
+        "{server} does not accept the credentials of the {of} (401 Unauthorized): they may have expired; run kubectl with this kubeconfig, and log in again if it fails as well"
     )]
     Expired {
+        /// `kubeconfig` or `service account`.
+        of: &'static str,
         /// URL.
         server: String,
     },
     /// Something else answers.
     #[error(
-        "{server} answered GET /version with {answer}: it is no apiserver, or something in front of it answers; check the server of the kubeconfig"
+        "{server} answered GET /version with {answer}: it is no apiserver, or something in front of it answers; check the server of the {of}"
     )]
     NoApiserver {
+        /// `kubeconfig` or `service account`.
+        of: &'static str,
         /// URL.
         server: String,
         /// Status and content type.
@@ -94,6 +104,11 @@ impl Cluster {
     /// URL of the server.
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// Default namespace of the context.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     /// Reads the version of the apiserver, with the credentials that are lent; `None`: it answers only known users, and none are
@@ -112,6 +127,7 @@ impl Cluster {
             .map_err(|error| match cause::failure(&error) {
                 Failure::NoCredentials(why) => ProbeError::NoCredentials { why },
                 Failure::Unreachable(why) | Failure::Broken(why) => ProbeError::Unreachable {
+                    of: self.of,
                     server: server(),
                     why,
                 },
@@ -124,12 +140,18 @@ impl Cluster {
         let answer = format!("{} and {content_type}", head.status);
         let is_json = content_type.starts_with("application/json");
         match head.status.as_u16() {
-            401 if self.lending.is_some() => return Err(ProbeError::Expired { server: server() }),
+            401 if self.lending.is_some() => {
+                return Err(ProbeError::Expired {
+                    of: self.of,
+                    server: server(),
+                });
+            }
             // With a Status; a login page has none.
             401 | 403 if is_json => return Ok(None),
             200 if is_json => {}
             _ => {
                 return Err(ProbeError::NoApiserver {
+                    of: self.of,
                     server: server(),
                     answer,
                 });
@@ -143,6 +165,7 @@ impl Cluster {
                 version.chars().filter(|shown| !shown.is_control()).collect(),
             )),
             None => Err(ProbeError::NoApiserver {
+                of: self.of,
                 server: server(),
                 answer,
             }),

@@ -1,5 +1,6 @@
-//! From a kubeconfig to a cluster: which context, and whose credentials.
+//! From a kubeconfig, or the service account of a pod, to a cluster: which context, and whose credentials.
 
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
 use fake_apiserver::scenario::nearest;
@@ -7,7 +8,18 @@ use fake_apiserver::upstream::innermost;
 use kube_client::Client;
 use kube_client::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
+use serde_json::json;
+
 use crate::{Cluster, Lending, cause};
+
+/// Variable with the host of the apiserver, in every container of a pod.
+pub const SERVICE_HOST: &str = "KUBERNETES_SERVICE_HOST";
+
+/// Variable with its port.
+pub const SERVICE_PORT: &str = "KUBERNETES_SERVICE_PORT";
+
+/// Name of the context of a pod's cluster.
+const IN_CLUSTER: &str = "in-cluster";
 
 /// Why a kubeconfig cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +51,14 @@ pub enum LoadError {
         path: PathBuf,
         /// Names of all contexts.
         known: Vec<String>,
+    },
+    /// A variable of a pod is not set, or not what it should be.
+    #[error("{variable} {why}: the containers of a pod have it; elsewhere use --kubeconfig FILE")]
+    NotInCluster {
+        /// Name of the variable.
+        variable: &'static str,
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// A cluster, user, certificate or proxy of the context cannot be used.
     #[error("{}: {why}", path.display())]
@@ -95,9 +115,76 @@ pub async fn load(path: &Path, context: Option<&str>, lending: &Lending) -> Resu
             known,
         });
     }
+    cluster(kubeconfig, name, path, lending, "kubeconfig").await
+}
+
+/// Loads the cluster of a pod, from the mount of its service account; `host` and `port`: [`SERVICE_HOST`](crate::SERVICE_HOST) and
+/// [`SERVICE_PORT`](crate::SERVICE_PORT). The token is read again every minute. Call inside a tokio runtime.
+///
+/// Source: client-go `rest.InClusterConfig`.
+///
+/// # Errors
+/// A variable is not set, or a file cannot be used.
+pub async fn load_in_cluster(
+    mount: &Path,
+    host: Option<String>,
+    port: Option<String>,
+    lending: &Lending,
+) -> Result<Cluster, LoadError> {
+    let missing = |variable, why| LoadError::NotInCluster { variable, why };
+    let host = host.ok_or(missing(SERVICE_HOST, "is not set"))?;
+    let port = port.ok_or(missing(SERVICE_PORT, "is not set"))?;
+    let port: u16 = port.parse().map_err(|_| missing(SERVICE_PORT, "is no port"))?;
+    let host = match host.parse::<Ipv6Addr>() {
+        Ok(address) => format!("[{address}]"),
+        Err(_) => host,
+    };
+    let read = |name: &str| {
+        let path = mount.join(name);
+        std::fs::read_to_string(&path).map_err(|error| LoadError::Unreadable {
+            path,
+            why: error.to_string(),
+        })
+    };
+    // A token that is not there is found here, and explained, instead of at the first request.
+    read("token")?;
+    read("ca.crt")?;
+    let kubeconfig = json!({
+        "clusters": [{ "name": IN_CLUSTER, "cluster": {
+            "server": format!("https://{host}:{port}"),
+            "certificate-authority": mount.join("ca.crt"),
+        } }],
+        "users": [{ "name": IN_CLUSTER, "user": { "tokenFile": mount.join("token") } }],
+        "contexts": [{ "name": IN_CLUSTER, "context": {
+            "cluster": IN_CLUSTER, "user": IN_CLUSTER, "namespace": read("namespace")?.trim(),
+        } }],
+    });
+    let kubeconfig = serde_json::from_value(kubeconfig).map_err(|error| LoadError::Unusable {
+        path: mount.to_owned(),
+        why: error.to_string(),
+    })?;
+    cluster(
+        kubeconfig,
+        IN_CLUSTER.to_owned(),
+        mount,
+        lending,
+        "service account",
+    )
+    .await
+}
+
+/// Returns the cluster of a context. `path`, `of`: for errors.
+async fn cluster(
+    kubeconfig: Kubeconfig,
+    context: String,
+    path: &Path,
+    lending: &Lending,
+    of: &'static str,
+) -> Result<Cluster, LoadError> {
+    let file = || path.to_owned();
     let unusable = |why| LoadError::Unusable { path: file(), why };
     let options = KubeConfigOptions {
-        context: Some(name),
+        context: Some(context),
         ..KubeConfigOptions::default()
     };
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
@@ -115,6 +202,8 @@ pub async fn load(path: &Path, context: Option<&str>, lending: &Lending) -> Resu
     bare.auth_info = AuthInfo::default();
     Ok(Cluster {
         server: config.cluster_url.to_string().trim_end_matches('/').to_owned(),
+        of,
+        namespace: config.default_namespace.clone(),
         bare: client(bare)?,
         lending: lent(config, lending).map(client).transpose()?,
     })

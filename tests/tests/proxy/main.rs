@@ -4,6 +4,7 @@
 
 mod attacks;
 mod clients;
+mod in_cluster;
 mod mistakes;
 mod recordings;
 mod running;

@@ -61,7 +61,13 @@ impl Running {
 
     /// Starts `serve` or `proxy`.
     pub(crate) fn start(verb: &str, arguments: &[&str]) -> Self {
+        Self::start_with(verb, arguments, &[])
+    }
+
+    /// Starts a program with these variables.
+    pub(crate) fn start_with(verb: &str, arguments: &[&str], variables: &[(&str, String)]) -> Self {
         let mut child = program("fake-apiserver")
+            .envs(variables.iter().cloned())
             .arg(verb)
             .args(["--announce", "json", "--exit-with-stdin", "--verdict", "json"])
             .args(arguments)
@@ -218,7 +224,15 @@ impl Drop for Running {
 
 /// Runs a proxy that has to fail, and returns its exit code and message.
 pub(crate) fn failing(arguments: &[&str]) -> (Option<i32>, String) {
-    let done = command(arguments).output().unwrap();
+    failing_with(arguments, &[])
+}
+
+/// The same with these variables.
+pub(crate) fn failing_with(arguments: &[&str], variables: &[(&str, String)]) -> (Option<i32>, String) {
+    let done = command(arguments)
+        .envs(variables.iter().cloned())
+        .output()
+        .unwrap();
     let message = String::from_utf8_lossy(&done.stderr).into_owned();
     (done.status.code(), message)
 }

@@ -342,6 +342,7 @@ pub(super) fn staged(
         ui: false,
         namespace: None,
         kubeconfig: None,
+        service_account: None,
     })
 }
 

@@ -160,6 +160,7 @@ async fn play_one(
         ui: run.ui,
         namespace: scenario.target.namespace.clone(),
         kubeconfig: None,
+        service_account: None,
     };
     let excused = scenario
         .expect

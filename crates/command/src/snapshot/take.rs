@@ -26,9 +26,10 @@ use super::choice::{Choice, DEFINITIONS, Discovered, Known, Resource};
 use super::format::{End, Header, LeftOut, Listed};
 use super::listing::{Answer, Failing, Listing, Step};
 use super::target::Target;
+use crate::cluster::{unanswered, unusable};
 use crate::stop::INTERRUPTED;
 use crate::words::quoted;
-use crate::{Failure, output, proxy, recorder, serve, stage};
+use crate::{Failure, output, recorder, serve, stage};
 
 /// Longest response, in bytes: a page that is longer is requested with fewer objects.
 const PAGE_BYTES_MAX: usize = 32 << 20;
@@ -105,8 +106,8 @@ pub(crate) fn run(arguments: &SnapshotArguments) -> Result<(), Failure> {
 async fn take(arguments: &SnapshotArguments, kept: &Kept) -> Result<(), Failure> {
     let context = arguments.context.as_deref();
     let cluster = upstream::load(&arguments.kubeconfig, context, &Lending::Oneself).await;
-    let cluster = cluster.map_err(proxy::unusable)?;
-    let kubernetes = cluster.probe().await.map_err(|error| proxy::unanswered(&error))?;
+    let cluster = cluster.map_err(unusable)?;
+    let kubernetes = cluster.probe().await.map_err(|error| unanswered(&error))?;
     let mut requests = Requests {
         cluster,
         progress: io::stderr().is_terminal(),
@@ -370,12 +371,12 @@ impl Requests {
 
     fn unreachable(&self, why: String) -> Failure {
         let server = self.cluster.server().to_owned();
-        proxy::unanswered(&ProbeError::Unreachable { server, why })
+        unanswered(&ProbeError::Unreachable { server, why })
     }
 
     fn expired(&self) -> Failure {
         let server = self.cluster.server().to_owned();
-        proxy::unanswered(&ProbeError::Expired { server })
+        unanswered(&ProbeError::Expired { server })
     }
 
     fn no_apiserver(&self, answer: String) -> Failure {
@@ -387,7 +388,7 @@ impl Requests {
 }
 
 fn no_credentials(why: String) -> Failure {
-    proxy::unanswered(&ProbeError::NoCredentials { why })
+    unanswered(&ProbeError::NoCredentials { why })
 }
 
 /// A snapshot in progress.
