@@ -676,6 +676,25 @@ fn what_only_the_model_can_do_is_refused_with_an_alternative(#[case] action: &st
 }
 
 #[test]
+fn a_list_is_complete_with_the_bytes_that_its_head_announced() {
+    let mut proxy = Proxy::new();
+    let stream = proxy.get("/api/v1/pods");
+    let body = list(9, &["a"]);
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("content-length", HeaderValue::from(body.len()));
+    let head = Inbound::Head { status: 200, headers };
+    proxy.part(stream, head);
+    proxy.data(stream, &body);
+    assert_eq!(proxy.take(stream).end, Some(Ending::Eof), "{}", proxy.trace());
+    // A client that has all bytes may leave before the upstream's end is seen.
+    proxy.part(stream, Inbound::End);
+    proxy.input(Input::Abandoned(stream));
+    assert!(proxy.trace().contains("rv=9 items=1"), "{}", proxy.trace());
+    assert!(!proxy.trace().contains("closed"), "{}", proxy.trace());
+}
+
+#[test]
 fn writes_go_out_one_after_the_other_and_their_outcomes_are_in_the_trace() {
     let mut proxy = Proxy::lending(true);
     let rule = "{do: [{apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: b, uid: x}}}, \

@@ -6,16 +6,19 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use clap::Args;
 use fake_apiserver::api::Access;
-use fake_apiserver::net::{ServeOptions, TlsOptions};
+use fake_apiserver::net::{ServeOptions, TlsOptions, Upstream as _};
 use fake_apiserver::record::line::printable;
 use fake_apiserver::server::Server;
-use fake_apiserver::upstream::{Lends, Settings};
+use fake_apiserver::upstream::{Identity, Lends, Outbound, Settings};
+use http::{HeaderMap, Method};
 use serde_json::Value;
 use upstream::{Cluster, Lending, LoadError, ProbeError};
 
-use crate::stage::{self, Origin, Stage};
+use crate::stage::{Origin, Stage};
+use crate::words::quoted;
 use crate::{Failure, output, random};
 
 /// Mount of a pod's service account.
@@ -57,13 +60,14 @@ pub(crate) struct ClusterArguments {
     as_me: bool,
     /// Let rules write to the cluster (apply, delete, relabel).
     ///
-    /// With the identity of --as or --as-me, and only what a rule writes. Objects are applied as by
+    /// With the identity of --as or --as-me, and only what a rule or a scenario writes. Objects are applied as by
     /// `kubectl apply --server-side --force-conflicts`, by the field manager `fake-apiserver`.
     #[arg(long, help_heading = "Access")]
     pub(crate) allow_writes: bool,
 }
 
 /// A cluster that answers.
+#[derive(Debug)]
 pub(crate) struct Connected {
     cluster: Arc<Cluster>,
     /// Version of Kubernetes; `None`: it is shown to known users only, and no identity is lent.
@@ -86,6 +90,31 @@ impl ClusterArguments {
         } else {
             "kubeconfig"
         }
+    }
+
+    /// Returns the options as they were given.
+    pub(crate) fn words(&self) -> String {
+        let mut words = String::new();
+        let mut add = |option: &str, value: &str| {
+            words.push_str(option);
+            words.push_str(&quoted(value));
+        };
+        if let Some(path) = &self.kubeconfig {
+            add(" --kubeconfig ", &path.display().to_string());
+        }
+        { self.context.iter() }.for_each(|name| add(" --context ", name));
+        { self.as_user.iter() }.for_each(|name| add(" --as ", name));
+        { self.as_group.iter() }.for_each(|name| add(" --as-group ", name));
+        for (given, option) in [
+            (self.in_cluster, " --in-cluster"),
+            (self.as_me, " --as-me"),
+            (self.allow_writes, " --allow-writes"),
+        ] {
+            if given {
+                words.push_str(option);
+            }
+        }
+        words
     }
 
     /// Returns whose rights requests with the proxy's token have.
@@ -160,6 +189,31 @@ impl ClusterArguments {
 }
 
 impl Connected {
+    /// Returns whether the object at a path exists, with the identity that is lent.
+    ///
+    /// # Errors
+    ///
+    /// A message: there is no answer, or another one.
+    pub(crate) async fn has(&self, path: &str) -> Result<bool, String> {
+        let request = Outbound {
+            method: Method::GET,
+            target: path.to_owned(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            identity: Identity::Lent,
+        };
+        let response = self
+            .cluster
+            .send(request)
+            .await
+            .map_err(|failure| failure.to_string())?;
+        match response.status().as_u16() {
+            200 => Ok(true),
+            404 => Ok(false),
+            other => Err(format!("the cluster answered GET {path} with {other}")),
+        }
+    }
+
     /// Returns a server that forwards to the cluster, on a free port of loopback, with TLS and a random token.
     ///
     /// # Errors
@@ -173,7 +227,7 @@ impl Connected {
             lends,
             may_write,
         };
-        let mut server = Server::forwarding(settings, seed).keeping(stage::RECORDS_KEPT);
+        let mut server = Server::forwarding(settings, seed);
         for definition in &self.definitions {
             server.know_definition(definition);
         }

@@ -53,9 +53,9 @@ impl Judge {
     }
 
     /// Returns a judge of clients of an upstream.
-    #[cfg(feature = "proxy")]
-    pub(crate) fn of_upstream(loops: Loops) -> Self {
-        Self(Arc::new(Mutex::new(WireJudge::new(loops).behind_upstream())))
+    pub(crate) fn of_upstream(loops: Loops, excused: Vec<String>) -> Self {
+        let judge = WireJudge::new(loops).excusing(excused).behind_upstream();
+        Self(Arc::new(Mutex::new(judge)))
     }
 
     /// Returns a judge of clients of a server that began with a snapshot of this revision.

@@ -91,7 +91,7 @@ enum Command {
     Proxy(proxy::Proxy),
     #[cfg(feature = "proxy")]
     Snapshot(snapshot::SnapshotArguments),
-    Run(run::Run),
+    Run(Box<run::Run>),
     Conformance(conformance::Conformance),
     CheckAdapter(check_adapter::CheckAdapter),
     Recheck(recheck::Recheck),
@@ -150,7 +150,7 @@ fn main() -> ExitCode {
         Command::Proxy(proxy) => proxy::run(proxy),
         #[cfg(feature = "proxy")]
         Command::Snapshot(arguments) => snapshot::run(&arguments),
-        Command::Run(run) => run::run(run),
+        Command::Run(run) => run::run(*run),
         Command::Conformance(arguments) => conformance::run(arguments),
         Command::CheckAdapter(arguments) => check_adapter::run(&arguments),
         Command::Recheck(arguments) => recheck::run(&arguments),

@@ -81,6 +81,7 @@ pub(crate) fn run(proxy: Proxy) -> Result<(), Failure> {
             .recording
             .open(Header::new("proxy", kubernetes, recording::Origin::Upstream))?;
         let mut stage = connected.stage(proxy.control.seed)?;
+        stage.server = stage.server.keeping(stage::RECORDS_KEPT);
         stage.serving.address.set_port(proxy.port);
         stage.control_port = proxy.control.control_port;
         stage.control_token.clone_from(&proxy.control.control_token);
@@ -99,7 +100,7 @@ pub(crate) fn run(proxy: Proxy) -> Result<(), Failure> {
             judging: proxy.judging,
             recorder,
         };
-        let judge = Judge::of_upstream(Loops::Many);
+        let judge = Judge::of_upstream(Loops::Many, Vec::new());
         session.hold(stage, judge, &stop).await
     })
 }

@@ -13,6 +13,8 @@ mod restart;
 mod retarget;
 mod sample;
 mod settings;
+#[cfg(feature = "proxy")]
+mod upstream;
 mod weigh;
 
 use std::cell::RefCell;
@@ -24,7 +26,7 @@ use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, SharedScenario, Style};
 use futures::{StreamExt as _, stream};
 use judge::verdict::Verdict;
-use judge::wire::{Needs, grants, is_set, is_shown_by_requests, needed_settings, needs, takes};
+use judge::wire::{Needs, grants, is_set, is_shown_by_requests, needed_settings, needs, needs_model, takes};
 use recording::Header;
 
 use self::choice::Loaded;
@@ -124,6 +126,8 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
         scenarios.retain(|loaded| loaded.named || edition.has(&loaded.scenario.id));
     }
     run.recording.kept()?;
+    #[cfg(feature = "proxy")]
+    upstream::check(&run)?;
     let known = Known::read(run.known_failures.as_deref(), &run.library)?;
     for path in [&run.junit, &run.html].into_iter().flatten() {
         private::check_new(path)?;
@@ -143,6 +147,8 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     let mut report = report::Report::new(run.format, ids.clone());
     let mut recorder = run.recording.open_parts()?;
     let code = stage::block_on(async |stop| {
+        #[cfg(feature = "proxy")]
+        upstream::connect(&run).await?;
         let played = play_all(&run, scenarios, &known, (&mut report, &mut recorder), &stop).await?;
         let passed = |id: &str| played.iter().any(|one| one.scenario.id == id && one.passed());
         let (stale, unseen) = known.stale(exists, passed);
@@ -237,7 +243,11 @@ async fn play_all(
             one.known = verdict.and_then(|verdict| known.excuse(&one.scenario.id, verdict));
             if let Some(recorder) = recorder.as_mut().filter(|_| !one.records.is_empty()) {
                 let version = one.scenario.server.version.name();
-                let mut header = Header::new("run", version, recording::Origin::Model);
+                let origin = match run.is_before_upstream() {
+                    true => recording::Origin::Upstream,
+                    false => recording::Origin::Model,
+                };
+                let mut header = Header::new("run", version, origin);
                 header.scenario = Some(one.scenario.id.clone());
                 recorder.add(header, &one.records, !one.passed())?;
             }
@@ -272,7 +282,9 @@ fn left_out(run: &Run, scenario: &Scenario, named: bool, missing: usize) -> Opti
     let (time, granted) = (takes(scenario), grants(scenario));
     let is_long = time > run.timeout / 3 || granted > run.timeout * 4;
     let is_too_long = !named && run.profile == Profile::Quick && is_long;
-    needs(scenario)
+    needs_model(scenario, run.may_write())
+        .filter(|_| run.is_before_upstream())
+        .or_else(|| needs(scenario))
         .filter(|needs| !matches!(needs, Needs::Told(_)) || missing > 0)
         .or_else(|| is_too_long.then_some(Needs::Time(time + granted)))
 }

@@ -54,7 +54,8 @@ use chains::List;
 pub use clients::Loops;
 use clients::{Clients, OTHERS};
 pub use fit::{
-    Needs, SETTINGS, configured, grants, is_set, is_shown_by_requests, needed_settings, needs, takes,
+    Needs, SETTINGS, configured, grants, is_set, is_shown_by_requests, needed_settings, needs, needs_model,
+    takes,
 };
 use ledger::{CLOSING, Ledger};
 use position::Position;

@@ -111,13 +111,34 @@ impl Cluster {
         &self.namespace
     }
 
+    /// Returns the error of an attempt that got no response.
+    pub fn unreachable(&self, why: String) -> ProbeError {
+        ProbeError::Unreachable {
+            of: self.of,
+            server: self.server.clone(),
+            why,
+        }
+    }
+
+    /// Returns the error of a response 401 to the credentials that are lent.
+    pub fn expired(&self) -> ProbeError {
+        ProbeError::Expired {
+            of: self.of,
+            server: self.server.clone(),
+        }
+    }
+
     /// Reads the version of the apiserver, with the credentials that are lent; `None`: it answers only known users, and none are
     /// lent.
     ///
     /// # Errors
     /// There is no response, or none of an apiserver to these credentials.
     pub async fn probe(&self) -> Result<Option<String>, ProbeError> {
-        let server = || self.server.clone();
+        let no_apiserver = |answer| ProbeError::NoApiserver {
+            of: self.of,
+            server: self.server.clone(),
+            answer,
+        };
         let client = self.lending.as_ref().unwrap_or(&self.bare);
         let request = http::Request::get("/version").body(Body::empty());
         let request = request.expect("a constant request is valid");
@@ -126,11 +147,7 @@ impl Cluster {
             .await
             .map_err(|error| match cause::failure(&error) {
                 Failure::NoCredentials(why) => ProbeError::NoCredentials { why },
-                Failure::Unreachable(why) | Failure::Broken(why) => ProbeError::Unreachable {
-                    of: self.of,
-                    server: server(),
-                    why,
-                },
+                Failure::Unreachable(why) | Failure::Broken(why) => self.unreachable(why),
             })?;
         let (head, body) = response.into_parts();
         let content_type = head.headers.get(http::header::CONTENT_TYPE);
@@ -140,22 +157,11 @@ impl Cluster {
         let answer = format!("{} and {content_type}", head.status);
         let is_json = content_type.starts_with("application/json");
         match head.status.as_u16() {
-            401 if self.lending.is_some() => {
-                return Err(ProbeError::Expired {
-                    of: self.of,
-                    server: server(),
-                });
-            }
+            401 if self.lending.is_some() => return Err(self.expired()),
             // With a Status; a login page has none.
             401 | 403 if is_json => return Ok(None),
             200 if is_json => {}
-            _ => {
-                return Err(ProbeError::NoApiserver {
-                    of: self.of,
-                    server: server(),
-                    answer,
-                });
-            }
+            _ => return Err(no_apiserver(answer)),
         }
         let body = Limited::new(body, PROBE_BYTES_MAX).collect().await;
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
@@ -164,11 +170,7 @@ impl Cluster {
             Some(version) => Ok(Some(
                 version.chars().filter(|shown| !shown.is_control()).collect(),
             )),
-            None => Err(ProbeError::NoApiserver {
-                of: self.of,
-                server: server(),
-                answer,
-            }),
+            None => Err(no_apiserver(answer)),
         }
     }
 

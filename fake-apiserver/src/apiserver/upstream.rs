@@ -194,6 +194,7 @@ impl ApiServer {
         let length = headers
             .get(CONTENT_LENGTH)
             .and_then(|length| length.to_str().ok()?.parse().ok());
+        forwarded.length = length;
         forwarded.stage = match forwarded.verb {
             Verb::Watch | Verb::WatchList if is_read => Stage::Watch(Lines::default()),
             Verb::List if is_read => {
@@ -269,11 +270,15 @@ impl ApiServer {
             }
             Stage::Sent | Stage::Tunnel | Stage::Complete => {}
         }
+        let has_all = forwarded.has_all();
         if !contents.is_empty() {
             let resource = forwarded.resource.1.clone();
             for content in contents {
                 self.record_sent(stream, &resource, &content);
             }
+        }
+        if has_all {
+            self.upstream_end(now, stream);
         }
     }
 

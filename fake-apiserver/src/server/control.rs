@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use builtin_kinds::catalog::Catalog;
-use scenario::{ServerSettings, SharedScenario};
+use scenario::{ServerSettings, SharedScenario, StoreAction};
 use serde_json::Value;
 use trace::content::Kept;
 
 use super::rules::Rules;
+use super::run::Run;
 use super::{Limits, MemoryView, Server, StreamView};
 use crate::api::Access;
 use crate::api::access::{AccessSettings, Authorization};
-use crate::apiserver::ApiServer;
+use crate::apiserver::{ApiServer, Followed};
 use crate::model::Snapshot;
 
 impl Server {
@@ -43,6 +44,20 @@ impl Server {
             run: None,
             rules: Rules::default(),
         }
+    }
+
+    /// Returns the same with the steps of `scenario`; `$start` is the version of the first list. Its initial objects are written to
+    /// the upstream if rules may write: their writes are the first ones, one each.
+    #[must_use]
+    pub fn with_steps(mut self, scenario: SharedScenario, limits: Limits) -> Self {
+        if self.api.may_write_upstream() {
+            let objects = StoreAction::Apply(scenario.objects.clone());
+            self.api.write_upstream(Duration::ZERO, &objects);
+        }
+        self.api.follow(Followed::of(&scenario, false));
+        self.run = Some(Run::new(scenario, limits));
+        self.advance(Duration::ZERO);
+        self
     }
 
     /// Whether an upstream answers.

@@ -146,7 +146,7 @@ pub(super) async fn real(
     let logs_all = front.logs_all;
     let prepared = Prepared {
         stage: staged(server, origin, front, access, None)?,
-        judge: Judge::of_upstream(Loops::Many),
+        judge: Judge::of_upstream(Loops::Many, Vec::new()),
         rules,
         scenario: "no scenario".to_owned(),
         shown_from: 0,

@@ -185,6 +185,21 @@ pub(crate) struct Run {
     pub(super) evidence: Option<PathBuf>,
     #[command(flatten)]
     pub(super) recording: RecordArguments,
+    /// Play the scenarios in front of a real cluster, as `proxy` does.
+    ///
+    /// The server is a proxy for the cluster of --kubeconfig, and the command gets a kubeconfig for it. Scenarios whose steps an
+    /// upstream cannot do are not played. Only invariants are judged. Objects of scenarios are written with --allow-writes alone, in
+    /// their namespace (see --namespace), if there is none of that name, and deleted afterwards.
+    #[cfg(feature = "proxy")]
+    #[arg(long, conflicts_with_all = ["tls", "kubernetes_version"], help_heading = "Cluster")]
+    pub(super) upstream: bool,
+    #[cfg(feature = "proxy")]
+    #[command(flatten)]
+    pub(super) cluster: crate::cluster::ClusterArguments,
+    /// The cluster of --upstream, once it has answered.
+    #[cfg(feature = "proxy")]
+    #[arg(skip)]
+    pub(super) connected: std::cell::OnceCell<crate::cluster::Connected>,
     /// Serve HTTPS.
     #[arg(long)]
     pub(super) tls: bool,
@@ -194,6 +209,30 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Returns the options of the cluster, as they were given.
+    pub(super) fn upstream_words(&self) -> String {
+        #[cfg(feature = "proxy")]
+        return format!(" --upstream{}", self.cluster.words());
+        #[cfg(not(feature = "proxy"))]
+        String::new()
+    }
+
+    /// Whether objects of scenarios are written to a real cluster.
+    pub(super) fn may_write(&self) -> bool {
+        #[cfg(feature = "proxy")]
+        return self.cluster.allow_writes;
+        #[cfg(not(feature = "proxy"))]
+        false
+    }
+
+    /// Whether the scenarios are played in front of a real cluster.
+    pub(super) fn is_before_upstream(&self) -> bool {
+        #[cfg(feature = "proxy")]
+        return self.upstream;
+        #[cfg(not(feature = "proxy"))]
+        false
+    }
+
     /// Whether the traces of scenarios are needed at the end.
     pub(super) fn keeps_records(&self) -> bool {
         self.html.is_some() || self.evidence.is_some() || self.recording.record.is_some()

@@ -24,6 +24,8 @@ use super::choice::Loaded;
 use super::lives::{CLOSING, Left, lives};
 use super::restart::{self, Restart, RestartPolicy};
 use super::retarget::Retarget;
+#[cfg(feature = "proxy")]
+use super::upstream::Written;
 use super::weigh::{certain, cut_words, judged, proofs, proven, weighed};
 use super::{Played, Run, Skipped, can_show, left_out, unset};
 use crate::judging::{Commentator, Judge};
@@ -97,6 +99,11 @@ async fn attempt(
         ))),
         (None, None) => stays,
     };
+    #[cfg(feature = "proxy")]
+    let skipped = match skipped {
+        None => Written::of(run, &scenario).are_new(run).await.err(),
+        skipped => skipped,
+    };
     match skipped {
         None if stop.is_requested() => Ok(unplayed(scenario, Skipped::Interrupted)),
         None => play_one(run, scenario, &to_show, sent, stop).await,
@@ -147,27 +154,23 @@ async fn play_one(
 ) -> Result<Played, Failure> {
     let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
     let limits = timeouts::disable(Limits::wire());
-    let server = Server::recorded(scenario.clone(), run.seed, limits, run.recording.kept()?);
-    let (control_port, control_token) = run.seat.borrow().clone().unzip();
-    let stage = Stage {
-        server,
-        what: scenario.id.clone(),
-        origin: Origin::Model(scenario.server.version),
-        wall_clock: None,
-        serving: stage::serving(&scenario.server, run.tls),
-        control_port: control_port.unwrap_or(0),
-        control_token,
-        ui: run.ui,
-        namespace: scenario.target.namespace.clone(),
-        kubeconfig: None,
-        service_account: None,
+    let mut stage = match forwarding(run, &scenario, limits)? {
+        Some(stage) => stage,
+        None => in_memory(run, &scenario, limits)?,
     };
+    let (control_port, control_token) = run.seat.borrow().clone().unzip();
+    stage.control_port = control_port.unwrap_or(0);
+    stage.control_token = control_token;
+    stage.ui = run.ui;
     let excused = scenario
         .expect
         .excused
         .iter()
         .map(|excuse| excuse.invariant.clone());
-    let judge = Judge::new(Loops::One, excused.collect());
+    let judge = match run.is_before_upstream() {
+        true => Judge::of_upstream(Loops::One, excused.collect()),
+        false => Judge::new(Loops::One, excused.collect()),
+    };
     let mut running = Running::open(stage, judge.clone()).await?;
     if run.ui && run.seat.borrow().is_none() {
         running.introduce_page();
@@ -178,6 +181,13 @@ async fn play_one(
         reason = "the command is an edge, and reports how long a run took"
     )]
     let began = Instant::now();
+    #[cfg(feature = "proxy")]
+    let written = Written::of(run, &scenario);
+    #[cfg(feature = "proxy")]
+    if let Err(skipped) = written.begin(&scenario, &running.edge).await {
+        written.delete(&running.edge).await;
+        return Ok(unplayed(scenario, skipped));
+    }
     let launch = Launch::of(&run.command, &running, &scenario, run.trace)?;
     let mut child = Child::start(&launch)?;
     let edge = running.edge.clone();
@@ -235,6 +245,8 @@ async fn play_one(
         if timeout(CLOSING, edge.deserted()).await.is_err() {
             edge.closing_is_over();
         }
+        #[cfg(feature = "proxy")]
+        written.delete(&edge).await;
     };
     running
         .serve(0, scene, |now, records| {
@@ -294,6 +306,9 @@ async fn play_one(
     let effects = Effects::of(&scenario, &records);
     let result = match skipped {
         Some(skipped) => Err(skipped),
+        #[cfg(feature = "proxy")]
+        None if run.upstream => weighed(verdict, missed, cut)
+            .and_then(|verdict| super::upstream::certain(verdict, &records, effects)),
         None => weighed(verdict, missed, cut)
             .and_then(|verdict| certain(verdict, restart::words(&restarts)))
             .and_then(|verdict| proven(&scenario, verdict, effects))
@@ -328,6 +343,34 @@ async fn play_one(
         records: if run.keeps_records() { records } else { Vec::new() },
         result,
     })
+}
+
+/// Returns the server of a scenario, with its objects.
+fn in_memory(run: &Run, scenario: &SharedScenario, limits: Limits) -> Result<Stage, Failure> {
+    Ok(Stage {
+        server: Server::recorded(scenario.clone(), run.seed, limits, run.recording.kept()?),
+        what: scenario.id.clone(),
+        origin: Origin::Model(scenario.server.version),
+        wall_clock: None,
+        serving: stage::serving(&scenario.server, run.tls),
+        control_port: 0,
+        control_token: None,
+        ui: false,
+        namespace: scenario.target.namespace.clone(),
+        kubeconfig: None,
+        service_account: None,
+    })
+}
+
+/// Returns the proxy of `--upstream`; `None` without.
+#[cfg(feature = "proxy")]
+fn forwarding(run: &Run, scenario: &SharedScenario, limits: Limits) -> Result<Option<Stage>, Failure> {
+    super::upstream::staged(run, scenario, limits)
+}
+
+#[cfg(not(feature = "proxy"))]
+fn forwarding(_: &Run, _: &SharedScenario, _: Limits) -> Result<Option<Stage>, Failure> {
+    Ok(None)
 }
 
 /// Returns the scenario as it is played. A client that streams its first list would reach no step that waits for a LIST; if

@@ -185,6 +185,7 @@ struct Counts {
     need_adapter: usize,
     need_telling: usize,
     need_time: usize,
+    need_model: usize,
     not_judged: usize,
     interrupted: bool,
 }
@@ -199,6 +200,7 @@ impl Counts {
             need_adapter: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Adapter(_))))),
             need_telling: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Told(_))))),
             need_time: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Time(_))))),
+            need_model: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Model(_))))),
             not_judged: count(&|one| {
                 matches!(&one.result, Err(Skipped::NotJudged(_) | Skipped::NotStarted(_)))
             }),
@@ -207,7 +209,7 @@ impl Counts {
     }
 
     fn skipped(&self) -> usize {
-        self.need_adapter + self.need_telling + self.need_time
+        self.need_adapter + self.need_telling + self.need_time + self.need_model
     }
 }
 
@@ -243,6 +245,9 @@ fn summary(ended: &Ended<'_>, counts: &Counts, run: &Run) -> String {
     }
     if counts.need_time > 0 {
         why.push(format!("{} need more time", counts.need_time));
+    }
+    if counts.need_model > 0 {
+        why.push(format!("{} need the server in memory", counts.need_model));
     }
     if !why.is_empty() {
         let _ = write!(text, " ({})", why.join(", "));
@@ -342,7 +347,11 @@ pub(super) fn again(run: &Run, played: &[&Played], traced: bool) -> String {
             settings => format!(" --assume-configured={}", settings.join(",")),
         },
         moved(run),
-        if run.tls { " --tls" } else { "" },
+        match run.is_before_upstream() {
+            true => run.upstream_words(),
+            false if run.tls => " --tls".to_owned(),
+            false => String::new(),
+        },
         if traced { " --trace" } else { "" },
         command.join(" ")
     )

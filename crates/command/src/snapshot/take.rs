@@ -370,13 +370,11 @@ impl Requests {
     }
 
     fn unreachable(&self, why: String) -> Failure {
-        let server = self.cluster.server().to_owned();
-        unanswered(&ProbeError::Unreachable { server, why })
+        unanswered(&self.cluster.unreachable(why))
     }
 
     fn expired(&self) -> Failure {
-        let server = self.cluster.server().to_owned();
-        unanswered(&ProbeError::Expired { server })
+        unanswered(&self.cluster.expired())
     }
 
     fn no_apiserver(&self, answer: String) -> Failure {

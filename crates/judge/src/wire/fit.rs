@@ -7,8 +7,8 @@ use ::trace::record::{Record, Verb, What};
 use apimachinery::path::decoded_path;
 use scenario::matching::words_for_emitted;
 use scenario::{
-    ClientMode, ClientSettings, Contract, EmittedKind, InitialList, ListSemantic, Named, RequestKind,
-    Scenario, Times, Trigger,
+    Action, ClientMode, ClientSettings, Contract, EmittedKind, Expected, InitialList, ListSemantic, Named,
+    Ref, ReplyBody, RequestKind, Scenario, ServerSettings, ShapeAction, StreamAction, Times, Trigger,
 };
 
 use crate::words::span;
@@ -22,17 +22,90 @@ pub enum Needs {
     Told(String),
     /// Time that its script takes: without an adapter, time is real.
     Time(Duration),
+    /// The server in memory: an upstream cannot do what the scenario does.
+    Model(String),
 }
 
 impl Needs {
     /// Describes the need.
     pub fn words(&self) -> String {
         match self {
-            Self::Adapter(words) | Self::Told(words) => words.clone(),
+            Self::Adapter(words) | Self::Told(words) | Self::Model(words) => words.clone(),
             Self::Time(took) => format!(
                 "{} of real time: name its file to play it",
                 span(took.as_millis() as u64)
             ),
+        }
+    }
+}
+
+/// Returns what a scenario needs that an upstream cannot do; `None`: nothing. `may_write`: whether its objects are written to the
+/// upstream; otherwise its client has those of the upstream alone.
+pub fn needs_model(scenario: &Scenario, may_write: bool) -> Option<Needs> {
+    let own = ServerSettings {
+        transport: scenario.server.transport,
+        max_concurrent_streams: scenario.server.max_concurrent_streams,
+        version: scenario.server.version,
+        rejected_streams_count: scenario.server.rejected_streams_count,
+        ..ServerSettings::default()
+    };
+    if scenario.server != own {
+        return Some(Needs::Model(
+            "the server in memory: it has settings of the server, which are the cluster's own".to_owned(),
+        ));
+    }
+    scenario.steps.iter().enumerate().find_map(|(index, step)| {
+        if waits_for_a_name(&step.when) {
+            let (step, line) = (index + 1, step.at.line);
+            return Some(Needs::Model(format!(
+                "the server in memory: step {step} (line {line}) waits for a version that another step names"
+            )));
+        }
+        step.actions.iter().find_map(|action| {
+            let why = match action.needs_model() {
+                Some(_) if action.is_write() && may_write => return None,
+                Some(_) if action.is_write() => "it writes to the cluster: add --allow-writes to play it",
+                Some((why, _)) => why,
+                None if invents(action) => "sends objects or versions that are not the cluster's",
+                None => return None,
+            };
+            let (step, line, word) = (index + 1, step.at.line, action.word());
+            Some(Needs::Model(format!(
+                "the server in memory: step {step} (line {line}), {word}: {why}"
+            )))
+        })
+    })
+}
+
+/// Returns whether a trigger names a version other than that of the first list: an event may come before the response of the write
+/// that names its version.
+fn waits_for_a_name(when: &Trigger) -> bool {
+    let is_other =
+        |wanted: &Expected| matches!(wanted, Expected::Ref(Ref::ResourceVersion(_) | Ref::Continue(_)));
+    match when {
+        Trigger::Request(request) => request.query.iter().any(|query| is_other(&query.value)),
+        Trigger::Emitted(emitted) => emitted.resource_version.as_ref().is_some_and(is_other),
+        Trigger::Now | Trigger::After(_) | Trigger::Quiet(_) | Trigger::Synced => false,
+    }
+}
+
+/// Returns whether an action sends an object or a version that the file has: what a client does with it is no mistake, or harms
+/// the cluster.
+fn invents(action: &Action) -> bool {
+    match action {
+        Action::Shape(ShapeAction::Reply(reply)) => match &reply.body {
+            ReplyBody::Status(status) => reply.status < 400 || status.inconsistent_token,
+            ReplyBody::Raw(_) | ReplyBody::Json(_) => reply.status < 400,
+            ReplyBody::Unmodified => false,
+        },
+        Action::Stream(StreamAction::Send(frames)) => frames.iter().any(|frame| {
+            let text = String::from_utf8_lossy(&frame.bytes);
+            text.contains("resourceVersion") || text.contains("\"metadata\"")
+        }),
+        Action::Stream(StreamAction::SendEvent { kind, .. }) => kind != "ERROR",
+        Action::Stream(StreamAction::SendBookmark { resource_version, .. }) => resource_version.is_some(),
+        Action::Shape(_) | Action::Rule(_) | Action::Store(_) | Action::Stream(_) | Action::Refuse(_) => {
+            false
         }
     }
 }

@@ -30,6 +30,8 @@ pub(in crate::apiserver) struct Forwarded {
     /// Of a list.
     pub(super) key: Option<ListKey>,
     pub(super) stage: Stage,
+    /// Length of the body, if its head has one.
+    pub(super) length: Option<u64>,
     /// A part of the response was asked for and has not come.
     pub(super) pulling: bool,
     /// Events that have come, with the time at which each did.
@@ -70,6 +72,7 @@ impl Forwarded {
             resource: resource.unwrap_or_default(),
             key: (asked.verb == Verb::List).then(|| ListKey::of(&asked.request, headers)),
             stage: Stage::Sent,
+            length: None,
             pulling: true,
             held: VecDeque::new(),
             held_bytes: 0,
@@ -83,6 +86,14 @@ impl Forwarded {
     pub(in crate::apiserver) fn is_watch(&self) -> bool {
         let reads_events = matches!(self.verb, Verb::Watch | Verb::WatchList);
         reads_events && matches!(self.stage, Stage::Sent | Stage::Watch(_) | Stage::Complete)
+    }
+
+    /// Whether all bytes have come that the head announced: a client that has them reads no further, and leaves.
+    pub(super) fn has_all(&self) -> bool {
+        match &self.stage {
+            Stage::List(document, _) | Stage::Other(document, _) => self.length == Some(document.bytes()),
+            Stage::Sent | Stage::Watch(_) | Stage::Tunnel | Stage::Complete => false,
+        }
     }
 
     /// Ends the response once its head has come. Returns false if it has.
