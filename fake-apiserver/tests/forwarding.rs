@@ -695,6 +695,31 @@ fn a_list_is_complete_with_the_bytes_that_its_head_announced() {
 }
 
 #[test]
+fn a_slow_list_is_recorded_with_its_last_byte() {
+    let mut proxy = Proxy::new();
+    proxy.obey("{when: {list: next}, do: {drip: {bytes: 64, every: 1ms}}}");
+    let stream = proxy.get("/api/v1/pods");
+    let body = list(9, &["a"]);
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("content-length", HeaderValue::from(body.len()));
+    let head = Inbound::Head { status: 200, headers };
+    proxy.part(stream, head);
+    proxy.data(stream, &body);
+    let mut sent = 0;
+    while sent < body.len() {
+        sent += proxy.take(stream).body.len();
+        if sent < body.len() {
+            assert!(!proxy.trace().contains("rv=9"), "{}", proxy.trace());
+            proxy.tick(1);
+        }
+    }
+    // The client has all bytes, and leaves.
+    proxy.input(Input::Abandoned(stream));
+    assert!(proxy.trace().contains("rv=9 items=1"), "{}", proxy.trace());
+}
+
+#[test]
 fn writes_go_out_one_after_the_other_and_their_outcomes_are_in_the_trace() {
     let mut proxy = Proxy::lending(true);
     let rule = "{do: [{apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: b, uid: x}}}, \

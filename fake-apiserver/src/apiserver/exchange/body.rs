@@ -18,6 +18,8 @@ pub(super) struct Body {
     pub(super) announced: bool,
     /// Content-Length of a body that comes in parts.
     pub(super) promised: Option<u64>,
+    /// Bytes of its parts so far.
+    parts: u64,
     /// End after the queue; `None`: more may follow.
     pub(super) ending: Option<Ending>,
 }
@@ -40,6 +42,8 @@ enum Meaning {
     Whole(What),
     /// A part of a body that is not the last one.
     Part,
+    /// The last part of a body, with the bytes before it and the record to append once it is sent.
+    LastPart(u64, What),
 }
 
 impl Piece {
@@ -70,6 +74,12 @@ impl Piece {
             }),
             Meaning::Whole(what) if sent == bytes => Some(what),
             Meaning::Whole(_) => Some(What::Torn { stream, sent, bytes }),
+            Meaning::LastPart(_, what) if sent == bytes => Some(what),
+            Meaning::LastPart(before, _) => Some(What::Torn {
+                stream,
+                sent: before + sent,
+                bytes: before + bytes,
+            }),
         }
     }
 }
@@ -84,12 +94,20 @@ impl Body {
 
     /// Queues a part of a body, not the last one.
     pub(super) fn push_part(&mut self, bytes: Bytes) {
+        self.parts += bytes.len() as u64;
         self.push(bytes, Meaning::Part);
     }
 
     /// Queues the end of a body sent in parts.
     pub(super) fn end_parts(&mut self, record: What) {
-        self.push(Bytes::new(), Meaning::Whole(record));
+        match self.pieces.back_mut() {
+            // A client may leave with the last byte: the record belongs to that, not to what follows it.
+            Some(last) if matches!(last.meaning, Meaning::Part) => {
+                let before = self.parts - last.bytes.len() as u64;
+                last.meaning = Meaning::LastPart(before, record);
+            }
+            Some(_) | None => self.push(Bytes::new(), Meaning::Whole(record)),
+        }
         self.ending.get_or_insert(Ending::Eof);
     }
 
