@@ -108,7 +108,7 @@ fn a_right_command_passes_and_nothing_is_written() {
         &format!("– {WRITES}   needs the server in memory: step 2"),
         "it writes to the cluster: add --allow-writes to play it",
         &format!("– {COMPACTS}   needs the server in memory: step 2"),
-        "1 passed, 0 failed, 2 not played (2 need the server in memory)",
+        "1 passed, 0 failed, 2 skipped (2 need the server in memory)",
     ] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
