@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Output, Stdio};
+use std::sync::LazyLock;
 
 use rstest::rstest;
 use serde_json::Value;
@@ -80,18 +81,17 @@ impl Drop for Cluster {
     }
 }
 
-/// Returns the file of a scenario that expires watches, and writes nothing.
-fn faults() -> String {
+/// File of a scenario that expires watches, and writes nothing. Written once: a file that is being written is empty for a moment.
+static FAULTS: LazyLock<String> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("scenarios/upstream");
     std::fs::create_dir_all(&folder).expect("the folder of tests can be written");
     let file = folder.join("an-expired-watch.yaml");
-    // Written by several tests at once, always the same.
     let text = "scenario: v1\ntitle: A claim\nwhy: A reason.\ncovers: [GONE-01]\nsteps:\n  - when: {watch: 1}\n    \
                 do: [{error: {code: 410, reason: Expired}}, eof]\n  - when: {watch: next}\n\
                 expect:\n  within: 5s\n  requests: [list, watch, list, {watch: {resourceVersion: 12}}]\n";
     std::fs::write(&file, text).expect("the folder of tests can be written");
     file.display().to_string()
-}
+});
 
 fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -100,7 +100,7 @@ fn printed(output: &Output) -> String {
 #[test]
 fn a_right_command_passes_and_nothing_is_written() {
     let cluster = Cluster::start();
-    let ended = cluster.run(&[&faults(), WRITES, COMPACTS, "--", FOLLOW]);
+    let ended = cluster.run(&[&FAULTS, WRITES, COMPACTS, "--", FOLLOW]);
     let text = printed(&ended);
     assert_eq!(ended.status.code(), Some(0), "{text}");
     for part in [
@@ -162,7 +162,7 @@ while true; do get "?watch=true&resourceVersion=${version:-1}" > /dev/null || tr
 fn a_wrong_command_fails(#[case] format: &str, #[case] shown: &str) {
     let cluster = Cluster::start();
     let ended = cluster.run(&[
-        &faults(),
+        &FAULTS,
         "--timeout",
         "20s",
         "--format",
@@ -196,7 +196,7 @@ fn mistakes_are_explained(#[case] options: &[&str], #[case] message: &str) {
     let ended = command
         .arg("run")
         .args(options)
-        .args([&faults(), "--", "true"])
+        .args([&FAULTS, "--", "true"])
         .output();
     let ended = ended.expect("it was just built");
     let text = String::from_utf8_lossy(&ended.stderr).into_owned();
