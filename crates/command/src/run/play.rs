@@ -26,7 +26,7 @@ use super::restart::{self, Restart, RestartPolicy};
 use super::retarget::Retarget;
 #[cfg(feature = "proxy")]
 use super::upstream::Written;
-use super::weigh::{certain, cut_words, judged, proofs, proven, weighed};
+use super::weigh::{certain, certain_upstream, cut_words, judged, proofs, proven, weighed};
 use super::{Played, Run, Skipped, can_show, left_out, unset};
 use crate::judging::{Commentator, Judge};
 use crate::stage::{self, Origin, Running, Stage};
@@ -143,6 +143,94 @@ fn tried(result: &Result<Verdict, Skipped>) -> Vec<&'static str> {
         .collect()
 }
 
+/// Why a scenario was over.
+enum Over {
+    /// Its last step was done, or will never be: the server has recorded its end.
+    Played,
+    /// The command exited.
+    Gone,
+    /// The command exited before its first request.
+    NotStarted(String),
+    /// The command was started again and again, and failed.
+    KeepsFailing { why: String, end: RunEnd },
+    /// A stop was requested.
+    Interrupted,
+    /// The command reads something else.
+    Astray(Option<String>),
+    /// A request shows that the command does not have a setting of the scenario.
+    OtherSettings(RunEnd),
+    /// The command was idle for too long.
+    Hang(RunEnd),
+    /// The time is up, and the command was active.
+    TimeUp { why: String, end: RunEnd },
+}
+
+impl Over {
+    /// Returns the end to record; `None`: the server has recorded it.
+    fn end(&self) -> Option<RunEnd> {
+        match self {
+            Self::Played => None,
+            Self::Gone | Self::NotStarted(_) => Some(RunEnd::ClientGone),
+            Self::Interrupted => Some(RunEnd::Harness {
+                message: "interrupted".to_owned(),
+            }),
+            Self::Astray(_) => Some(RunEnd::NotConverged {
+                waited_ms: aim::ASTRAY.as_millis() as u64,
+            }),
+            Self::KeepsFailing { end, .. }
+            | Self::OtherSettings(end)
+            | Self::Hang(end)
+            | Self::TimeUp { end, .. } => Some(end.clone()),
+        }
+    }
+
+    /// Returns why there is no verdict, whatever was recorded.
+    fn skipped(&self) -> Option<Skipped> {
+        match self {
+            Self::NotStarted(why) => Some(Skipped::NotStarted(why.clone())),
+            Self::Interrupted => Some(Skipped::Interrupted),
+            Self::Played
+            | Self::Gone
+            | Self::KeepsFailing { .. }
+            | Self::Astray(_)
+            | Self::OtherSettings(_)
+            | Self::Hang(_)
+            | Self::TimeUp { .. } => None,
+        }
+    }
+
+    /// Returns why the run was cut: it proves only what happened until then.
+    fn cut(&self) -> Option<&str> {
+        match self {
+            Self::KeepsFailing { why, .. } | Self::TimeUp { why, .. } => Some(why),
+            Self::Played
+            | Self::Gone
+            | Self::NotStarted(_)
+            | Self::Interrupted
+            | Self::Astray(_)
+            | Self::OtherSettings(_)
+            | Self::Hang(_) => None,
+        }
+    }
+
+    /// Returns what the command read instead, if that is why nothing is proven. `aim`: what its requests aimed at. A command that
+    /// keeps failing may not come to its first list.
+    fn missed(&self, aim: &Aim) -> Option<String> {
+        match self {
+            Self::KeepsFailing { .. } => None,
+            Self::Astray(Some(why)) => Some(why.clone()),
+            Self::Astray(None)
+            | Self::Played
+            | Self::Gone
+            | Self::NotStarted(_)
+            | Self::Interrupted
+            | Self::OtherSettings(_)
+            | Self::Hang(_)
+            | Self::TimeUp { .. } => aim.missed(),
+        }
+    }
+}
+
 /// Plays a scenario. `to_show`: settings without which it proves nothing; the command's requests must have them. `sent`: requests of
 /// the first scenario that was played.
 async fn play_one(
@@ -153,29 +241,8 @@ async fn play_one(
     stop: &Stop,
 ) -> Result<Played, Failure> {
     let scenario = Arc::new(staged(&scenario, run.kubernetes_version));
-    let limits = timeouts::disable(Limits::wire());
-    let mut stage = match forwarding(run, &scenario, limits)? {
-        Some(stage) => stage,
-        None => in_memory(run, &scenario, limits)?,
-    };
-    let (control_port, control_token) = run.seat.borrow().clone().unzip();
-    stage.control_port = control_port.unwrap_or(0);
-    stage.control_token = control_token;
-    stage.ui = run.ui;
-    let excused = scenario
-        .expect
-        .excused
-        .iter()
-        .map(|excuse| excuse.invariant.clone());
-    let judge = match run.is_before_upstream() {
-        true => Judge::of_upstream(Loops::One, excused.collect()),
-        false => Judge::new(Loops::One, excused.collect()),
-    };
-    let mut running = Running::open(stage, judge.clone()).await?;
-    if run.ui && run.seat.borrow().is_none() {
-        running.introduce_page();
-        run.seat.replace(Some(running.seat()));
-    }
+    let judge = judge_of(run, &scenario);
+    let mut running = opened(run, &scenario, &judge).await?;
     #[expect(
         clippy::disallowed_methods,
         reason = "the command is an edge, and reports how long a run took"
@@ -191,55 +258,18 @@ async fn play_one(
     let launch = Launch::of(&run.command, &running, &scenario, run.trace)?;
     let mut child = Child::start(&launch)?;
     let edge = running.edge.clone();
-    let reference = built_in::reference(&scenario.id);
-    let timeouts = Timeouts::of(&scenario, reference, run.timeout, run.hang_after);
-    let (mut forced, mut cut, mut skipped, mut astray) = (None, None, None, None);
-    let (mut ended, mut broken, mut keeps_failing) = (None, None, false);
     let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
     let heard = Commentator {
         judge: judge.clone(),
         shows_all: run.trace,
     };
+    let (mut over, mut ended) = (Ok(Over::Played), None);
     let scene = async {
-        let waiting = || edge.steer(|server, _| server.waiting_step()).flatten();
-        tokio::select! {
-            () = edge.finished() => {}
-            left = lives(&mut child, &launch, &edge, run.restart, timeouts.total) => match left {
-                Ok(Left::Gone) => forced = Some(RunEnd::ClientGone),
-                Ok(Left::NotStarted(why)) => {
-                    forced = Some(RunEnd::ClientGone);
-                    skipped = Some(Skipped::NotStarted(why));
-                }
-                Ok(Left::KeepsFailing(why)) => {
-                    forced = Some(cut_short(&scenario, waiting(), edge.elapsed()));
-                    cut = Some(why);
-                    keeps_failing = true;
-                }
-                Err(failure) => broken = Some(failure),
-            },
-            () = stop.requested() => {
-                forced = Some(RunEnd::Harness { message: "interrupted".to_owned() });
-                skipped = Some(Skipped::Interrupted);
-            }
-            why = aim::stays_astray(&aim, &heard_something) => {
-                astray = why;
-                let waited_ms = aim::ASTRAY.as_millis() as u64;
-                forced = Some(RunEnd::NotConverged { waited_ms });
-            }
-            () = shows_other_settings(&edge, &scenario, to_show) => {
-                forced = Some(cut_short(&scenario, waiting(), edge.elapsed()));
-            }
-            over = outlasted(&edge, &scenario, timeouts) => {
-                let waiting = waiting();
-                forced = Some(match over {
-                    Some(quiet) => hang_end(waiting, quiet),
-                    None => {
-                        cut = Some(cut_words(timeouts.total, waiting.as_ref()));
-                        cut_short(&scenario, waiting, timeouts.total)
-                    }
-                });
-            }
-        }
+        over = tokio::select! {
+            over = follow(run, &scenario, to_show, &edge, &mut child, &launch) => over,
+            () = stop.requested() => Ok(Over::Interrupted),
+            why = aim::stays_astray(&aim, &heard_something) => Ok(Over::Astray(why)),
+        };
         edge.stop_requested();
         ended = Some(child.stop(run.grace).await);
         if timeout(CLOSING, edge.deserted()).await.is_err() {
@@ -259,68 +289,29 @@ async fn play_one(
             }
         })
         .await;
-    if let Some(failure) = broken {
-        return Err(failure);
-    }
+    let over = over?;
     let took = began.elapsed();
     judge.hear(edge.elapsed() + AFTERWARDS, &[]);
     let mut records = edge.take_records();
-    if let Some(end) = forced {
+    if let Some(end) = over.end() {
         let what = What::RunEnded(end);
         let (seq, at) = records.last().map_or((0, took), |last| (last.seq + 1, last.at));
         records.retain(|record| !matches!(record.what, What::RunEnded(_)));
         records.push(Record { seq, at, what });
     }
-    let restarts = Restart::all(&records);
-    let ended_by_itself = records
-        .iter()
-        .any(|record| matches!(record.what, What::ClientExited { .. }));
-    let crash = ended.filter(|ended| run.restart == RestartPolicy::Never && ended.is_failure());
-    let (verdict, told) = judged(&scenario, &records, &judge, ended.as_ref(), crash.as_ref());
-    // A command that keeps failing may not come to its first list.
-    let missed = astray
-        .or_else(|| aim.borrow().missed())
-        .filter(|_| !keeps_failing);
     let is_request = |record: &&Record| matches!(record.what, What::Request { .. });
     if sent.borrow().is_empty() {
         let requests = records.iter().filter(is_request).take(REQUESTS_KEPT);
         sent.borrow_mut().extend(requests.cloned());
     }
-    let is_shown = |key: &&str| is_set(&scenario, key, &records) == Some(true);
-    if missed.is_none() && !to_show.iter().all(is_shown) {
-        skipped = skipped.or(needs(&scenario).map(Skipped::Needs));
-    }
-    let end = records.iter().rev().find_map(|record| {
-        let What::RunEnded(end) = &record.what else {
-            return None;
-        };
-        Some((record.at, end))
-    });
-    // Another way through the scenario is no mistake by itself.
-    let another_way = match end {
-        Some((_, RunEnd::Missed { because, .. })) => Some(format!(
-            "the command took another way through the scenario: {because}"
-        )),
-        Some(_) | None => None,
-    };
-    let effects = Effects::of(&scenario, &records);
-    let result = match skipped {
-        Some(skipped) => Err(skipped),
-        #[cfg(feature = "proxy")]
-        None if run.upstream => weighed(verdict, missed, cut)
-            .and_then(|verdict| super::upstream::certain(verdict, &records, effects)),
-        None => weighed(verdict, missed, cut)
-            .and_then(|verdict| certain(verdict, restart::words(&restarts)))
-            .and_then(|verdict| proven(&scenario, verdict, effects))
-            .and_then(|verdict| weighed(verdict, None, another_way)),
-    };
-    let result = result.map(|mut verdict| {
-        if let Some(edition) = run.edition.filter(|edition| edition.has(&scenario.id)) {
-            restrict(&mut verdict, edition);
-        }
-        verdict
-    });
+    let crash = ended.filter(|ended| run.restart == RestartPolicy::Never && ended.is_failure());
+    let (verdict, told) = judged(&scenario, &records, &judge, ended.as_ref(), crash.as_ref());
+    let missed = over.missed(&aim.borrow());
+    let result = decided(run, &scenario, to_show, &records, &over, missed, verdict);
     let failed = result.as_ref().is_ok_and(|verdict| !verdict.passed());
+    let ended_by_itself = records
+        .iter()
+        .any(|record| matches!(record.what, What::ClientExited { .. }));
     let output = child.output(ended_by_itself).await;
     Ok(Played {
         scenario,
@@ -331,8 +322,8 @@ async fn play_one(
         known: None,
         output,
         took,
-        restarts,
-        end: end.map(|(at, end)| (at, run_end(end))),
+        restarts: Restart::all(&records),
+        end: end_of(&records).map(|(at, end)| (at, run_end(end))),
         requests: records.iter().filter(is_request).count(),
         trace: if failed {
             records.iter().map(line).collect()
@@ -343,6 +334,124 @@ async fn play_one(
         records: if run.keeps_records() { records } else { Vec::new() },
         result,
     })
+}
+
+fn judge_of(run: &Run, scenario: &Scenario) -> Judge {
+    let excused = scenario.expect.excused.iter();
+    let excused = excused.map(|excuse| excuse.invariant.clone()).collect();
+    match run.is_before_upstream() {
+        true => Judge::of_upstream(Loops::One, excused),
+        false => Judge::new(Loops::One, excused),
+    }
+}
+
+/// Opens the server of a scenario, where the one of the scenario before was.
+async fn opened(run: &Run, scenario: &SharedScenario, judge: &Judge) -> Result<Running, Failure> {
+    let limits = timeouts::disable(Limits::wire());
+    let mut stage = match forwarding(run, scenario, limits)? {
+        Some(stage) => stage,
+        None => in_memory(run, scenario, limits)?,
+    };
+    let (control_port, control_token) = run.seat.borrow().clone().unzip();
+    stage.control_port = control_port.unwrap_or(0);
+    stage.control_token = control_token;
+    stage.ui = run.ui;
+    let running = Running::open(stage, judge.clone()).await?;
+    if run.ui && run.seat.borrow().is_none() {
+        running.introduce_page();
+        run.seat.replace(Some(running.seat()));
+    }
+    Ok(running)
+}
+
+/// Follows the command until the scenario is over by itself, and returns why it is.
+async fn follow(
+    run: &Run,
+    scenario: &SharedScenario,
+    to_show: &[&str],
+    edge: &Edge,
+    child: &mut Child,
+    launch: &Launch,
+) -> Result<Over, Failure> {
+    let reference = built_in::reference(&scenario.id);
+    let timeouts = Timeouts::of(scenario, reference, run.timeout, run.hang_after);
+    let waiting = || edge.steer(|server, _| server.waiting_step()).flatten();
+    Ok(tokio::select! {
+        () = edge.finished() => Over::Played,
+        left = lives(child, launch, edge, run.restart, timeouts.total) => match left? {
+            Left::Gone => Over::Gone,
+            Left::NotStarted(why) => Over::NotStarted(why),
+            Left::KeepsFailing(why) => Over::KeepsFailing {
+                why,
+                end: cut_short(scenario, waiting(), edge.elapsed()),
+            },
+        },
+        () = shows_other_settings(edge, scenario, to_show) => {
+            Over::OtherSettings(cut_short(scenario, waiting(), edge.elapsed()))
+        }
+        over = outlasted(edge, scenario, timeouts) => {
+            let waiting = waiting();
+            match over {
+                Some(quiet) => Over::Hang(hang_end(waiting, quiet)),
+                None => Over::TimeUp {
+                    why: cut_words(timeouts.total, waiting.as_ref()),
+                    end: cut_short(scenario, waiting, timeouts.total),
+                },
+            }
+        }
+    })
+}
+
+/// Returns how the run ended, and when.
+fn end_of(records: &[Record]) -> Option<(Duration, &RunEnd)> {
+    records.iter().rev().find_map(|record| {
+        let What::RunEnded(end) = &record.what else {
+            return None;
+        };
+        Some((record.at, end))
+    })
+}
+
+/// Returns the verdict of a run, or why it proves nothing. `missed`: what the command read instead.
+fn decided(
+    run: &Run,
+    scenario: &Scenario,
+    to_show: &[&'static str],
+    records: &[Record],
+    over: &Over,
+    missed: Option<String>,
+    verdict: Verdict,
+) -> Result<Verdict, Skipped> {
+    if let Some(skipped) = over.skipped() {
+        return Err(skipped);
+    }
+    let is_shown = |key: &&str| is_set(scenario, key, records) == Some(true);
+    if missed.is_none()
+        && !to_show.iter().all(is_shown)
+        && let Some(needs) = needs(scenario)
+    {
+        return Err(Skipped::Needs(needs));
+    }
+    let effects = Effects::of(scenario, records);
+    let verdict = weighed(verdict, missed, over.cut().map(str::to_owned))?;
+    let mut verdict = if run.is_before_upstream() {
+        certain_upstream(verdict, records, effects)?
+    } else {
+        // Another way through the scenario is no mistake by itself.
+        let another_way = match end_of(records) {
+            Some((_, RunEnd::Missed { because, .. })) => Some(format!(
+                "the command took another way through the scenario: {because}"
+            )),
+            Some(_) | None => None,
+        };
+        let verdict = certain(verdict, restart::words(&Restart::all(records)))?;
+        let verdict = proven(scenario, verdict, effects)?;
+        weighed(verdict, None, another_way)?
+    };
+    if let Some(edition) = run.edition.filter(|edition| edition.has(&scenario.id)) {
+        restrict(&mut verdict, edition);
+    }
+    Ok(verdict)
 }
 
 /// Returns the server of a scenario, with its objects.

@@ -8,12 +8,10 @@ use std::collections::BTreeMap;
 use apimachinery::path::object_path;
 use fake_apiserver::model::catalog::Catalog;
 use fake_apiserver::net::Edge;
+use fake_apiserver::record::What;
 use fake_apiserver::record::line::printable;
-use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::scenario::{Content, ObjectName, Scenario, SharedScenario, Version};
 use fake_apiserver::server::{Limits, Ruled};
-use judge::effect::Effects;
-use judge::verdict::{Outcome, Verdict};
 use serde_json::{Value, json};
 
 use super::{Run, Skipped};
@@ -205,37 +203,4 @@ impl Written {
 fn words(name: &ObjectName) -> String {
     let dot = if name.group.is_empty() { "" } else { "." };
     format!("{}{dot}{} {}", name.plural, name.group, name.key())
-}
-
-/// Returns what is certain of a verdict, or why nothing is.
-pub(super) fn certain(
-    mut verdict: Verdict,
-    records: &[Record],
-    effects: Effects,
-) -> Result<Verdict, Skipped> {
-    match verdict.outcome {
-        Outcome::HarnessError | Outcome::Crash => return Ok(verdict),
-        Outcome::Pass | Outcome::Mismatch | Outcome::Stuck => {}
-    }
-    let unmet = verdict.message().to_owned();
-    verdict.contradictions.retain(|found| found.check.is_invariant());
-    if !verdict.contradictions.is_empty() {
-        verdict.outcome = Outcome::Mismatch;
-        return Ok(verdict);
-    }
-    let is_complete = records
-        .iter()
-        .any(|record| matches!(record.what, What::RunEnded(RunEnd::Complete)));
-    if !is_complete {
-        return Err(Skipped::NotJudged(format!(
-            "no invariant is violated, and {unmet}"
-        )));
-    }
-    if !effects.lied {
-        return Err(Skipped::NotJudged(
-            "no fault of it had an effect in front of this cluster".to_owned(),
-        ));
-    }
-    verdict.outcome = Outcome::Pass;
-    Ok(verdict)
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use fake_apiserver::record::{Record, What};
+use fake_apiserver::record::{Record, RunEnd, What};
 use fake_apiserver::scenario::{Scenario, SharedScenario};
 use judge::effect::Effects;
 use judge::judge_wire;
@@ -188,6 +188,39 @@ pub(super) fn proven(
         return Err(Skipped::NotJudged(why));
     }
     verdict.outcome = Outcome::Mismatch;
+    Ok(verdict)
+}
+
+/// Returns what is certain of a verdict in front of a real cluster, or why nothing is: what a scenario expects is about its own server.
+pub(super) fn certain_upstream(
+    mut verdict: Verdict,
+    records: &[Record],
+    effects: Effects,
+) -> Result<Verdict, Skipped> {
+    match verdict.outcome {
+        Outcome::HarnessError | Outcome::Crash => return Ok(verdict),
+        Outcome::Pass | Outcome::Mismatch | Outcome::Stuck => {}
+    }
+    let unmet = verdict.message().to_owned();
+    verdict.contradictions.retain(|found| found.check.is_invariant());
+    if !verdict.contradictions.is_empty() {
+        verdict.outcome = Outcome::Mismatch;
+        return Ok(verdict);
+    }
+    let is_complete = records
+        .iter()
+        .any(|record| matches!(record.what, What::RunEnded(RunEnd::Complete)));
+    if !is_complete {
+        return Err(Skipped::NotJudged(format!(
+            "no invariant is violated, and {unmet}"
+        )));
+    }
+    if !effects.lied {
+        return Err(Skipped::NotJudged(
+            "no fault of it had an effect in front of this cluster".to_owned(),
+        ));
+    }
+    verdict.outcome = Outcome::Pass;
     Ok(verdict)
 }
 
