@@ -194,6 +194,7 @@ pub fn parse(request: &HttpRequest, catalog: &Catalog, watch_list: bool) -> Resu
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each route")]
 fn read(request: &HttpRequest, route: Route, watch_list: bool) -> Result<Request, Answer> {
     if !is_long_running(request, &route) {
         check_timeout(request.query.pairs()).map_err(refuse)?;

@@ -12,6 +12,7 @@ use crate::player::{Item, Played};
 use crate::probe::{Probe, Rule};
 use crate::webhook::Called;
 
+#[expect(clippy::too_many_lines, reason = "one arm for each item of a transcript")]
 pub(crate) fn render(probe: &Probe, played: &Played, authority: &str) -> String {
     let rule = |rule| probe.normalise.contains(&rule);
     let mut normaliser = Normaliser::new(authority);

@@ -64,6 +64,7 @@ fn collections(records: &[Record]) -> BTreeSet<String> {
     read.collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each way in which a run ends")]
 fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verdict {
     let trace = Trace::new(records);
     let Some((ended, end)) = trace.ended else {

@@ -325,6 +325,7 @@ impl Vocabulary {
         spec
     }
 
+    #[expect(clippy::too_many_lines, reason = "the fields of a Deployment")]
     fn deployment(&mut self) -> Value {
         let mut container = json!({"name": "c"});
         if self.chance(90) {

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use apimachinery::ObjectRef;
 
-use super::{Frame, FrameType, Record, Replica, RunEnd, Side, What, WriteOp};
+use super::{
+    ConnectionRecord, ExchangeRecord, Frame, FrameType, Group, Record, Replica, RunEnd, RunRecord,
+    ScriptRecord, Side, StoreRecord, What, WriteOp,
+};
 use crate::fault::Ending;
 
 /// Formats a record: `1.097s client > #4 WATCH /api/v1/configmaps?resourceVersion=1003`. Contains no newline.
@@ -179,16 +182,34 @@ pub fn text(what: &What) -> String {
 }
 
 fn unescaped(what: &What) -> String {
-    match what {
-        What::Connected { conn, replica, .. } => match replica {
+    match what.group() {
+        Group::Connection(record) => connection(record),
+        Group::Exchange(record) => {
+            let stream = what.stream().map_or(0, |stream| stream.0);
+            format!("#{stream} {}", exchange(record))
+        }
+        Group::Store(record) => store(record),
+        Group::Script(record) => script(record),
+        Group::Run(record) => run(record),
+    }
+}
+
+fn connection(record: ConnectionRecord<'_>) -> String {
+    match record {
+        ConnectionRecord::Connected { conn, replica, .. } => match replica {
             Replica::Primary => format!("connects (c{})", conn.0),
             Replica::Secondary => format!("connects (c{}, secondary replica)", conn.0),
         },
-        What::Goaway { conn } => format!("goaway NO_ERROR (c{})", conn.0),
-        What::Refused => "connection refused".to_owned(),
-        What::Disconnected { conn, .. } => format!("disconnects (c{})", conn.0),
-        What::Request {
-            stream,
+        ConnectionRecord::Goaway { conn } => format!("goaway NO_ERROR (c{})", conn.0),
+        ConnectionRecord::Refused => "connection refused".to_owned(),
+        ConnectionRecord::Disconnected { conn, .. } => format!("disconnects (c{})", conn.0),
+    }
+}
+
+/// Formats a record of an exchange, without its number.
+fn exchange(record: ExchangeRecord<'_>) -> String {
+    match record {
+        ExchangeRecord::Request {
             conn,
             verb,
             method,
@@ -214,22 +235,15 @@ fn unescaped(what: &What) -> String {
                 .iter()
                 .map(|rule| format!(" [illegal: {rule}]"))
                 .collect();
-            format!("#{} c{} {word} {path}{asked}{broken}", stream.0, conn.0)
+            format!("c{} {word} {path}{asked}{broken}", conn.0)
         }
-        What::Head {
-            stream,
-            status,
-            retry_after,
-            ..
+        ExchangeRecord::Head {
+            status, retry_after, ..
         } => {
-            let after = retry_after
-                .as_ref()
-                .map(|after| format!(" Retry-After: {after}"))
-                .unwrap_or_default();
-            format!("#{} {status}{after}", stream.0)
+            let after = retry_after.as_ref().map(|after| format!(" Retry-After: {after}"));
+            format!("{status}{}", after.unwrap_or_default())
         }
-        What::Page {
-            stream,
+        ExchangeRecord::Page {
             resource_version,
             continue_token,
             remaining,
@@ -241,65 +255,74 @@ fn unescaped(what: &What) -> String {
             } else {
                 " continue=yes"
             };
-            let remaining = remaining
-                .map(|remaining| format!(" remaining={remaining}"))
-                .unwrap_or_default();
-            format!(
-                "#{} rv={resource_version} items={}{more}{remaining}",
-                stream.0,
-                items.len()
-            )
+            let remaining = remaining.map(|remaining| format!(" remaining={remaining}"));
+            let remaining = remaining.unwrap_or_default();
+            format!("rv={resource_version} items={}{more}{remaining}", items.len())
         }
-        What::Body {
-            stream,
+        ExchangeRecord::Body {
             bytes,
             reason,
             message,
             ..
         } => match (reason, message) {
-            (Some(reason), Some(message)) => format!("#{} {reason} {message:?}", stream.0),
-            (Some(word), None) | (None, Some(word)) => format!("#{} {word}", stream.0),
-            (None, None) => format!("#{} {bytes} bytes", stream.0),
+            (Some(reason), Some(message)) => format!("{reason} {message:?}"),
+            (Some(word), None) | (None, Some(word)) => word.clone(),
+            (None, None) => format!("{bytes} bytes"),
         },
-        What::Torn { stream, sent, bytes } => {
-            format!("#{} torn after {sent} of {bytes} bytes of the body", stream.0)
+        ExchangeRecord::Torn { sent, bytes, .. } => {
+            format!("torn after {sent} of {bytes} bytes of the body")
         }
-        What::Frame { stream, frame } => {
+        ExchangeRecord::Frame { frame, .. } => {
             let event = self::frame(frame, |object| state(&object.key, &object.resource_version));
             if frame.whole() {
-                format!("#{} {event}", stream.0)
+                event
             } else {
-                format!("#{} {} of {} bytes of {event}", stream.0, frame.sent, frame.bytes)
+                format!("{} of {} bytes of {event}", frame.sent, frame.bytes)
             }
         }
-        What::Sent { stream, content } => format!("#{} content of {} bytes", stream.0, content.len()),
-        What::Withheld { stream, object } => {
-            let object = state(&object.key, &object.resource_version);
-            format!("#{} kept back {object}", stream.0)
+        ExchangeRecord::Sent { content, .. } => format!("content of {} bytes", content.len()),
+        ExchangeRecord::Withheld { object, .. } => {
+            format!("kept back {}", state(&object.key, &object.resource_version))
         }
-        What::End {
-            stream,
-            by: Side::Client,
+        ExchangeRecord::End { by: Side::Client, .. } => "closed".to_owned(),
+        ExchangeRecord::End { how, .. } => how.word(),
+        ExchangeRecord::Webhook {
+            webhook,
+            url,
+            verdict,
+            took,
             ..
-        } => format!("#{} closed", stream.0),
-        What::End { stream, how, .. } => format!("#{} {}", stream.0, how.word()),
-        What::Wrote(write) => {
+        } => format!(
+            "webhook {webhook} POST {url}: {verdict} ({} ms)",
+            took.as_millis()
+        ),
+    }
+}
+
+fn store(record: StoreRecord<'_>) -> String {
+    match record {
+        StoreRecord::Wrote(write) => {
             let object = state(&write.object.key, &write.object.resource_version);
             format!("{} {}/{object}", op(write.op), write.resource)
         }
-        What::Restored { to } => format!("restored to {to}"),
-        What::Turned {
+        StoreRecord::Restored { to } => format!("restored to {to}"),
+        StoreRecord::Turned {
             how,
             resource_version,
         } => format!("{how} (now {resource_version})"),
-        What::Step { step, how } => format!("step {}: {how}", step + 1)
+    }
+}
+
+fn script(record: ScriptRecord<'_>) -> String {
+    match record {
+        ScriptRecord::Step { step, how } => format!("step {}: {how}", step + 1)
             .trim_end_matches([':', ' '])
             .to_owned(),
-        What::Rule { rule, stream, how } => {
+        ScriptRecord::Rule { rule, stream, how } => {
             let on = stream.map(|stream| format!(" on #{}", stream.0));
             format!("rule {rule}{}: {how}", on.unwrap_or_default())
         }
-        What::UpstreamWrite {
+        ScriptRecord::UpstreamWrite {
             write,
             object,
             how,
@@ -308,28 +331,24 @@ fn unescaped(what: &What) -> String {
             None => format!("write {write} to the upstream: {object} {how}"),
             Some(why) => format!("write {write} to the upstream: {object} not {how}: {why}"),
         },
-        What::Bound { name, value, .. } => format!("${name} is {value}"),
-        What::ScriptDone => "done".to_owned(),
-        What::Reported(report) => {
+        ScriptRecord::Bound { name, value, .. } => format!("${name} is {value}"),
+        ScriptRecord::ScriptDone => "done".to_owned(),
+    }
+}
+
+fn run(record: RunRecord<'_>) -> String {
+    match record {
+        RunRecord::Reported(report) => {
             let object = report.object().map(|object| object.key()).unwrap_or_default();
             format!("{} {object}", report.word()).trim_end().to_owned()
         }
-        What::Webhook {
-            stream,
-            webhook,
-            url,
-            verdict,
-            took,
-        } => format!(
-            "#{} webhook {webhook} POST {url}: {verdict} ({} ms)",
-            stream.0,
-            took.as_millis()
-        ),
-        What::ClientExited { code, signal } => exited(*code, *signal),
-        What::ClientRestarted { restart } => format!("restart {restart}"),
-        What::StopRequested => "stop".to_owned(),
-        What::LeftOpen { connections } => format!("{connections} connections still open, waited no longer"),
-        What::RunEnded(end) => run_end(end),
+        RunRecord::ClientExited { code, signal } => exited(*code, *signal),
+        RunRecord::ClientRestarted { restart } => format!("restart {restart}"),
+        RunRecord::StopRequested => "stop".to_owned(),
+        RunRecord::LeftOpen { connections } => {
+            format!("{connections} connections still open, waited no longer")
+        }
+        RunRecord::RunEnded(end) => run_end(end),
     }
 }
 

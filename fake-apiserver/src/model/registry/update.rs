@@ -136,6 +136,10 @@ impl Writer<'_> {
     }
 
     /// Replaces an object, which comes with its tree.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the phases of an update, in the order of store.go"
+    )]
     pub(super) fn replace(
         &mut self,
         (current, stored): (&Arc<Stored>, Value),
