@@ -22,7 +22,7 @@ pub use self::client::{BackoffSettings, ClientSettings, Contract};
 pub use self::client_view::{ClientView, TargetLoop, form};
 pub use self::errors::{LoadError, LoadErrors, Style};
 pub use self::files::{ScenarioFile, find};
-pub use self::load::{load, parse, parse_rule, parse_wait};
+pub use self::load::{build, load, parse, parse_rule, parse_wait};
 pub use self::problem::Code;
 pub use self::rule::{Named, Rule, RuleTrigger, Sent, Wait, Waiting, Whose};
 pub use self::schema::{action_sections, control_schemas, json_schema};
@@ -46,7 +46,7 @@ mod lines;
 mod load;
 pub mod matching;
 mod problem;
-mod raw;
+pub mod raw;
 mod read;
 pub mod rule;
 mod schema;
@@ -55,6 +55,7 @@ mod tree;
 mod validate;
 mod warnings;
 mod words;
+mod yaml;
 
 /// A position in a scenario file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -44,6 +44,15 @@ pub fn parse(id: &str, path: &Path, text: &str) -> Result<Scenario, LoadErrors> 
     made(path, text, scenario, problems, found, &items)
 }
 
+/// Validates a scenario that was not read from text. All positions are the first. `path` is used in messages only.
+///
+/// # Errors
+/// All errors, without positions: [`parse`] finds those in the text of `file`.
+pub fn build(id: &str, path: &Path, file: raw::File) -> Result<Scenario, LoadErrors> {
+    let (scenario, found) = validate::validate(id, path, "", file);
+    made(path, "", scenario, Vec::new(), found, &[])
+}
+
 /// Parses a rule in YAML or JSON. It may write objects of the kinds in `served`. `path` is used in messages only.
 ///
 /// # Errors

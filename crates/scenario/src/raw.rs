@@ -1,21 +1,23 @@
 //! File format of scenarios: the single source of the serde types and the JSON Schema.
 //!
 //! The doc comments of these types are the schema's descriptions, written for authors of scenarios.
-//! [`validate`](super::validate) checks the meaning.
+//! [`validate`](super::validate) checks the meaning. A generator of scenarios builds these values, [`build`](super::build)
+//! validates them without text, and their `Display` is the file.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
 
-pub(crate) use self::actions::*;
-pub(crate) use self::expect::*;
-pub(crate) use self::rules::*;
-pub(crate) use self::steps::*;
+pub use self::actions::*;
+pub use self::expect::*;
+pub use self::rules::*;
+pub use self::steps::*;
 use super::Version;
 use super::catalogue::Provoker;
 use super::kinds::short_kinds;
-use super::read::{At, Entries, First, Json, OneOrMany, Text, WordOr};
+pub use super::read::{At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr};
 
 mod actions;
 mod expect;
@@ -24,67 +26,77 @@ mod steps;
 
 /// One behaviour of a list/watch client: the content of the store, the server's faults, and the expected requests and
 /// events.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Scenario")]
-pub(crate) struct File {
+pub struct File {
     /// The version of this language. Always `v1`.
     #[schemars(required)]
-    pub(crate) scenario: Option<At<LanguageVersion>>,
+    pub scenario: Option<At<LanguageVersion>>,
     /// The expected behaviour, in one sentence.
     #[schemars(required)]
-    pub(crate) title: Option<At<String>>,
+    pub title: Option<At<String>>,
     /// Why it matters: what breaks in practice if a client gets it wrong. Required in this repository's `scenarios/`.
-    pub(crate) why: Option<At<String>>,
+    pub why: Option<At<String>>,
     /// Requirement ids (e.g. `PAGE-05`) that this scenario tests. See requirements/catalogue.yaml. Required in this
     /// repository's `scenarios/`.
-    pub(crate) covers: Option<At<Vec<At<String>>>>,
+    pub covers: Option<At<Vec<At<String>>>>,
     /// Who is known to send what the script sends, where that is stricter than what the catalogue says of the requirements.
     /// What only an aggregated or old server sends counts as a SHOULD, and what nobody is known to send does not count.
-    pub(crate) provoked_by: Option<At<Provoker>>,
+    pub provoked_by: Option<At<Provoker>>,
     /// Words by which scenarios of several groups are selected, e.g. `minor`: what a client meets in a new Kubernetes minor.
-    pub(crate) tags: Option<Vec<At<String>>>,
+    pub tags: Option<Vec<At<String>>>,
     /// Sources: URLs, or `owner/repo#number`.
-    pub(crate) refs: Option<Vec<At<String>>>,
+    pub refs: Option<Vec<At<String>>>,
     /// The collection the client watches: a resource (`pods`, `widgets.probe.example.com`), or a map with its namespace.
     /// Default: `configmaps` in namespace `default`.
-    pub(crate) target: Option<At<First<Target>>>,
+    pub target: Option<At<First<Target>>>,
     /// Server configuration, where it differs from the default.
-    pub(crate) server: Option<Server>,
+    pub server: Option<Server>,
     /// Client configuration, where it differs from the default.
-    pub(crate) client: Option<Client>,
+    pub client: Option<Client>,
     /// Objects in the store before the client starts, in order of creation.
-    pub(crate) objects: Option<Vec<At<Object>>>,
+    pub objects: Option<Vec<At<Object>>>,
     /// Script, from top to bottom. A step is armed when the previous one is done.
-    pub(crate) steps: Option<Vec<At<WordOr<Step>>>>,
+    pub steps: Option<Vec<At<WordOr<Step>>>>,
     /// Expectations, in addition to those that always apply (the invariants, and that the cache equals the store at
     /// the end).
-    pub(crate) expect: Option<Expectations>,
+    pub expect: Option<Expectations>,
 }
 
 /// The version of the scenario language.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-pub(crate) enum LanguageVersion {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum LanguageVersion {
     /// The first and only version.
     #[serde(rename = "v1")]
     V1,
 }
 
 /// The watched collection.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Target {
+pub struct Target {
     /// Plural and group: `configmaps`, `pods`, `widgets.probe.example.com`.
     #[schemars(required)]
-    pub(crate) resource: Option<At<String>>,
+    pub resource: Option<At<String>>,
     /// A namespace, or `all` for all of them. Default `default`. Cluster-scoped resources have none.
-    pub(crate) namespace: Option<At<String>>,
+    pub namespace: Option<At<String>>,
 }
 
 /// A duration: an integer and `ms`, `s`, `m` or `h`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Duration(pub(crate) String);
+pub struct Duration(pub String);
+
+impl Duration {
+    /// Returns a duration of milliseconds, in the largest unit of which it is a whole number.
+    pub fn ms(ms: u64) -> Self {
+        let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+        let fits = units.into_iter().find(|(unit, _)| ms > 0 && ms % unit == 0);
+        let (unit, name) = fits.unwrap_or((1, "ms"));
+        Self(format!("{}{name}", ms / unit))
+    }
+}
 
 impl JsonSchema for Duration {
     fn schema_name() -> Cow<'static, str> {
@@ -101,38 +113,38 @@ impl JsonSchema for Duration {
 }
 
 /// Server configuration.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Server {
+pub struct Server {
     /// The emulated Kubernetes minor version. Default `"1.37"`.
-    pub(crate) version: Option<At<ServerVersion>>,
+    pub version: Option<At<ServerVersion>>,
     /// Initial revision of the store; the first object written gets the next one. Default 1000.
     // No list is at version 0, etcd's revisions have 63 bits, and there must be some left for writes.
     #[schemars(range(min = 1, max = 9_000_000_000_000_000_000_u64))]
-    pub(crate) revision: Option<At<u64>>,
+    pub revision: Option<At<u64>>,
     /// Number of events per resource that the watch cache keeps. Default 100.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub(crate) watch_cache_capacity: Option<At<u64>>,
+    pub watch_cache_capacity: Option<At<u64>>,
     /// Time between periodic bookmarks. Default 60s.
-    pub(crate) bookmark_interval: Option<At<Duration>>,
+    pub bookmark_interval: Option<At<Duration>>,
     /// Whether the server supports streaming lists. Default: as in the emulated version; if the client is expected to
     /// list, `fake-apiserver run` rejects them.
-    pub(crate) streaming_lists: Option<At<bool>>,
+    pub streaming_lists: Option<At<bool>>,
     /// Transport used with the client. Default `http1`.
-    pub(crate) transport: Option<At<Transport>>,
+    pub transport: Option<At<Transport>>,
     /// Concurrent streams per connection (`tls_h2` only). Default 100.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub(crate) max_concurrent_streams: Option<At<u64>>,
+    pub max_concurrent_streams: Option<At<u64>>,
     /// Number of apiservers on the store, each with separate watch caches; connections are assigned to them in turn.
     /// Default 1.
     #[schemars(range(min = 1, max = 2))]
-    pub(crate) replicas: Option<At<u64>>,
+    pub replicas: Option<At<u64>>,
 }
 
 /// Transport used with a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Transport {
+pub enum Transport {
     /// HTTP/1.1 over bare TCP.
     Http1,
     /// HTTP/1.1 over TLS.
@@ -142,9 +154,9 @@ pub(crate) enum Transport {
 }
 
 /// A Kubernetes minor version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
-pub(crate) struct ServerVersion(pub(crate) Version);
+pub struct ServerVersion(pub Version);
 
 impl JsonSchema for ServerVersion {
     fn schema_name() -> Cow<'static, str> {
@@ -168,70 +180,70 @@ impl JsonSchema for ServerVersion {
 }
 
 /// Configuration of the client under test. Each key corresponds to the option of that meaning in `watcher::Config`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Client {
+pub struct Client {
     /// Part of the library that is started. Default `informer`.
-    pub(crate) contract: Option<At<Contract>>,
+    pub contract: Option<At<Contract>>,
     /// resourceVersion at which the watch starts (contract `watch`).
-    pub(crate) resource_version: Option<At<String>>,
+    pub resource_version: Option<At<String>>,
     /// Entry point. Default `watcher`; `object` if `object:` is given.
-    pub(crate) mode: Option<At<Mode>>,
+    pub mode: Option<At<Mode>>,
     /// Name of the object to watch (mode `object`).
-    pub(crate) object: Option<At<String>>,
+    pub object: Option<At<String>>,
     /// Label selector, e.g. `app=x,tier in (a,b)`.
-    pub(crate) labels: Option<At<String>>,
+    pub labels: Option<At<String>>,
     /// Field selector, e.g. `metadata.name=a`.
-    pub(crate) fields: Option<At<String>>,
+    pub fields: Option<At<String>>,
     /// `timeoutSeconds` of each watch, in whole seconds. Default: the client's.
-    pub(crate) timeout: Option<At<Duration>>,
+    pub timeout: Option<At<Duration>>,
     /// Which state a LIST may be served from. Default `most_recent`.
-    pub(crate) list_semantic: Option<At<Semantic>>,
+    pub list_semantic: Option<At<Semantic>>,
     /// How the initial snapshot is read. Default `list_watch`.
-    pub(crate) initial_list: Option<At<FirstSet>>,
+    pub initial_list: Option<At<FirstSet>>,
     /// Page size, or `none` for no paging. Default 500.
-    pub(crate) page_size: Option<At<PageSize>>,
+    pub page_size: Option<At<PageSize>>,
     /// Whether to request bookmarks. Default true.
-    pub(crate) bookmarks: Option<At<bool>>,
+    pub bookmarks: Option<At<bool>>,
     /// Time without bytes after which a watch is abandoned. Default: the client's.
-    pub(crate) idle_timeout: Option<At<Duration>>,
+    pub idle_timeout: Option<At<Duration>>,
     /// Time without bytes after which a LIST is abandoned. Default: the client's.
-    pub(crate) list_timeout: Option<At<Duration>>,
+    pub list_timeout: Option<At<Duration>>,
     /// Time without an event or bookmark after which a LIST with limit=1 checks that the server has not gone back in
     /// time, or `none` for never. Default: the client's.
-    pub(crate) staleness_probe_after: Option<At<ProbeAfter>>,
+    pub staleness_probe_after: Option<At<ProbeAfter>>,
     /// Delays after failures. Default: the client's.
-    pub(crate) backoff: Option<At<Backoff>>,
+    pub backoff: Option<At<Backoff>>,
     /// Time that the consumer takes per event (a slow consumer). Default 0ms.
-    pub(crate) consumer_delay: Option<At<Duration>>,
+    pub consumer_delay: Option<At<Duration>>,
     /// The only event about an object, counted from 1, for which the consumer takes that time. Default: every event.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub(crate) consumer_delay_event: Option<At<u64>>,
+    pub consumer_delay_event: Option<At<u64>>,
     /// Whether its HTTP client offers gzip and decodes it, as kube_client's does with the feature `gzip`. Default
     /// false.
-    pub(crate) gzip: Option<At<bool>>,
+    pub gzip: Option<At<bool>>,
 }
 
 /// Delays after failures. Missing keys: the client's default.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     /// First delay, before jitter.
-    pub(crate) initial: Option<At<Duration>>,
+    pub initial: Option<At<Duration>>,
     /// Maximum delay, before jitter.
-    pub(crate) max: Option<At<Duration>>,
+    pub max: Option<At<Duration>>,
     /// Factor from one delay to the next.
-    pub(crate) factor: Option<At<u32>>,
+    pub factor: Option<At<u32>>,
     /// Time without failures after which the delay is reset.
-    pub(crate) reset_after: Option<At<Duration>>,
+    pub reset_after: Option<At<Duration>>,
     /// Cap for `Retry-After`.
-    pub(crate) retry_after_max: Option<At<Duration>>,
+    pub retry_after_max: Option<At<Duration>>,
 }
 
 /// Part of the library that is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Contract {
+pub enum Contract {
     /// Lists, watches and recovery, as the library offers them.
     Informer,
     /// One watch, to its end.
@@ -241,9 +253,9 @@ pub(crate) enum Contract {
 }
 
 /// Entry point of the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
+pub enum Mode {
     /// A watcher of full objects.
     Watcher,
     /// A watcher of metadata only.
@@ -253,9 +265,9 @@ pub(crate) enum Mode {
 }
 
 /// Which state a LIST may be served from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Semantic {
+pub enum Semantic {
     /// The most recent: `resourceVersion` unset.
     MostRecent,
     /// Any: `resourceVersion=0`.
@@ -263,9 +275,9 @@ pub(crate) enum Semantic {
 }
 
 /// How the initial snapshot is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum FirstSet {
+pub enum FirstSet {
     /// LIST, then WATCH.
     ListWatch,
     /// One WATCH with `sendInitialEvents=true`.
@@ -275,7 +287,21 @@ pub(crate) enum FirstSet {
 /// A number of items, or `none`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct PageSize(pub(crate) String);
+pub struct PageSize(pub String);
+
+impl Serialize for PageSize {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        number_or_word(&self.0, serializer)
+    }
+}
+
+/// Writes a number without quotes.
+fn number_or_word<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    match text.parse::<u64>() {
+        Ok(number) => serializer.serialize_u64(number),
+        Err(_) => serializer.serialize_str(text),
+    }
+}
 
 impl JsonSchema for PageSize {
     fn schema_name() -> Cow<'static, str> {
@@ -291,9 +317,9 @@ impl JsonSchema for PageSize {
 }
 
 /// A duration, or `none`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(transparent)]
-pub(crate) struct ProbeAfter(pub(crate) Duration);
+pub struct ProbeAfter(pub Duration);
 
 impl JsonSchema for ProbeAfter {
     fn schema_name() -> Cow<'static, str> {
@@ -310,10 +336,12 @@ impl JsonSchema for ProbeAfter {
 }
 
 /// An object: a short form (`configmap: {name: a}`), or a full manifest.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename = "\0short-unless-typed")]
-pub(crate) enum Object {
+pub enum Object {
+    /// The short form.
     Short(Box<ShortObject>),
+    /// A manifest, or another value.
     Whole(Json),
 }
 
@@ -349,10 +377,12 @@ impl JsonSchema for Object {
 }
 
 /// An object that need not be in the store: a short form, or any JSON.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename = "\0short-or-anything")]
-pub(crate) enum Loose {
+pub enum Loose {
+    /// The short form.
     Short(Box<ShortObject>),
+    /// A manifest, or another value.
     Whole(Json),
 }
 
@@ -373,22 +403,32 @@ impl JsonSchema for Loose {
 macro_rules! short_object {
     ($($(#[$attribute:meta])* $kind:ident,)+) => {
         /// A short form: a kind, and the fields of the object.
-        #[derive(Debug, Clone, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
-        pub(crate) struct ShortObject {
+        pub struct ShortObject {
             /// Number of copies; `{i}` in any text counts from 0.
             #[schemars(range(min = 1, max = 100_000))]
-            pub(crate) repeat: Option<At<u64>>,
+            pub repeat: Option<At<u64>>,
             /// The name bound to the resourceVersion of this write: `$name`.
             #[serde(rename = "as")]
-            pub(crate) binds: Option<At<String>>,
+            pub binds: Option<At<String>>,
             $($(#[$attribute])*
-            pub(crate) $kind: Option<At<ShortBody>>,)+
+            pub $kind: Option<At<ShortBody>>,)+
         }
 
         impl ShortObject {
+            /// Returns the short form of an object of this kind; `None`: no kind has this word.
+            pub fn of(word: &str, body: ShortBody) -> Option<Self> {
+                let mut short = Self::default();
+                match word {
+                    $(stringify!($kind) => short.$kind = Some(body.into()),)+
+                    _ => return None,
+                }
+                Some(short)
+            }
+
             /// Returns the kinds given, with their words.
-            pub(crate) fn bodies(&self) -> Vec<(&'static str, &At<ShortBody>)> {
+            pub fn bodies(&self) -> Vec<(&'static str, &At<ShortBody>)> {
                 let bodies = [$((stringify!($kind), self.$kind.as_ref())),+];
                 bodies.into_iter().filter_map(|(word, body)| Some((word, body?))).collect()
             }
@@ -399,45 +439,45 @@ macro_rules! short_object {
 short_kinds!(short_object);
 
 /// Fields of an object in short form.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ShortBody {
+pub struct ShortBody {
     /// `metadata.name`.
     #[schemars(required)]
-    pub(crate) name: Option<At<String>>,
+    pub name: Option<At<String>>,
     /// `metadata.namespace`. Default: the target's, or `default`.
-    pub(crate) namespace: Option<At<String>>,
+    pub namespace: Option<At<String>>,
     /// `metadata.labels`.
-    pub(crate) labels: Option<Entries<Text>>,
+    pub labels: Option<Entries<Text>>,
     /// `metadata.annotations`.
-    pub(crate) annotations: Option<Entries<Text>>,
+    pub annotations: Option<Entries<Text>>,
     /// `metadata.finalizers`.
-    pub(crate) finalizers: Option<Vec<Text>>,
+    pub finalizers: Option<Vec<Text>>,
     /// `data` of a ConfigMap or Secret, each value as written.
-    pub(crate) data: Option<At<Entries<Text>>>,
+    pub data: Option<At<Entries<Text>>>,
     /// `data.filler` of a ConfigMap: this many letters, for objects of a certain size.
     #[schemars(range(min = 1, max = 33_554_432))]
-    pub(crate) filler: Option<At<u64>>,
+    pub filler: Option<At<u64>>,
     /// Other top-level keys, verbatim: `{immutable: true}`, `{type: Warning}`.
-    pub(crate) fields: Option<At<Entries<Json>>>,
+    pub fields: Option<At<Entries<Json>>>,
     /// `spec`, verbatim.
-    pub(crate) spec: Option<At<Json>>,
+    pub spec: Option<At<Json>>,
     /// `status`, verbatim.
-    pub(crate) status: Option<At<Json>>,
+    pub status: Option<At<Json>>,
 }
 
 /// Reference to an object: its name (`name` or `namespace/name`), or a map.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Name {
+pub struct Name {
     /// `metadata.name`, or `namespace/name`.
     #[schemars(required)]
-    pub(crate) name: Option<At<String>>,
+    pub name: Option<At<String>>,
     /// Default: the target's, or `default`.
-    pub(crate) namespace: Option<At<String>>,
+    pub namespace: Option<At<String>>,
     /// Default: the target's resource.
-    pub(crate) resource: Option<At<String>>,
+    pub resource: Option<At<String>>,
 }
 
 /// One name, or several.
-pub(crate) type Names = OneOrMany<First<Name>>;
+pub type Names = OneOrMany<First<Name>>;

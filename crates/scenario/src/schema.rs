@@ -53,7 +53,7 @@ pub fn json_schema() -> String {
 }
 
 /// Optional keys may be omitted but not empty: removes the `null` that schemars generates for an `Option`. Keys that
-/// may be empty use `oneOf` (see `read::OrNothing`) or have no other type.
+/// may be empty use `oneOf` (see `read::OrNothing`) or have no other type. An absent key has no default value either.
 #[derive(Debug, Clone)]
 struct NothingIsNotAValue;
 
@@ -69,6 +69,9 @@ impl Transform for NothingIsNotAValue {
                 let only = only.clone();
                 object.insert("type".into(), only);
             }
+        }
+        if object.get("default").is_some_and(Value::is_null) {
+            object.remove("default");
         }
         let null = serde_json::json!({ "type": "null" });
         let Some(Value::Array(branches)) = object.get_mut("anyOf") else {

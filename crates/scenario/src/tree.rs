@@ -90,7 +90,7 @@ impl Node {
     }
 }
 
-fn plain_to_json(text: &str) -> Value {
+pub(crate) fn plain_to_json(text: &str) -> Value {
     match text {
         "" | "~" | "null" => return Value::Null,
         "true" => return Value::Bool(true),

@@ -1,8 +1,13 @@
 //! File format of actions. A row of [`actions!`] is the one place that has the key of an action, its documentation, the type
 //! of its value, and what it stands for.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
 use trace::fault::{Http2Error, Pace};
 
 use super::{Condition, Duration, Loose, Names, Object, ReplicaWord};
@@ -19,24 +24,60 @@ macro_rules! actions {
     })+) => {
         /// An action: a word, or a map with one of these keys. Actions on the store come first, then those on the response,
         /// then those on the socket.
-        #[derive(Debug, Clone, Deserialize, JsonSchema)]
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "the schema is all that it is for")]
         #[serde(deny_unknown_fields)]
         #[schemars(rename = "Action")]
-        pub(crate) struct ActionKeys {
+        struct ActionSchema {
             /// On a step: its name; `$name` is the version of the list it handled, `$name.continue` its token. On an action
             /// that writes: `$name` is the resourceVersion written.
             #[serde(rename = "as")]
-            pub(crate) name: Option<At<String>>,
+            name: Option<At<String>>,
             $($($(#[$attribute])*
-            #[serde(default, deserialize_with = "given")]
-            pub(crate) $key: Option<At<$value>>,)+)+
+            $key: Option<At<$value>>,)+)+
         }
 
         /// A key of an action, with its value.
-        #[derive(Debug, Clone)]
-        pub(crate) enum ActionKey {
-            $($($variant(At<$value>),)+)+
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum ActionKey {
+            $($(
+                #[doc = concat!("`", stringify!($key), "`.")]
+                $variant(At<$value>),
+            )+)+
         }
+
+        impl ActionKey {
+            /// Returns the key.
+            pub fn word(&self) -> &'static str {
+                match self {
+                    $($(Self::$variant(_) => stringify!($key),)+)+
+                }
+            }
+
+            fn span(&self) -> Span {
+                match self {
+                    $($(Self::$variant(at) => at.span,)+)+
+                }
+            }
+
+            /// Reads the value of a key.
+            fn read<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<Self, A::Error> {
+                match key {
+                    $($(stringify!($key) => map.next_value().map(Self::$variant),)+)+
+                    unknown => Err(A::Error::unknown_field(unknown, FIELDS)),
+                }
+            }
+
+            /// Writes the key and its value.
+            fn write<S: SerializeStruct>(&self, map: &mut S) -> Result<(), S::Error> {
+                match self {
+                    $($(Self::$variant(at) => map.serialize_field(stringify!($key), at),)+)+
+                }
+            }
+        }
+
+        /// The keys of the map.
+        const FIELDS: &[&str] = &["as", $($(stringify!($key)),+),+];
 
         impl ActionKeys {
             /// All keys.
@@ -45,20 +86,6 @@ macro_rules! actions {
             /// The keys by section of the manual.
             pub(crate) const SECTIONS: &'static [(&'static str, &'static [&'static str])] =
                 &[$((stringify!($section), &[$(stringify!($key)),+])),+];
-
-            /// Returns the keys given and their positions, in the order of [`Self::KEYS`].
-            pub(crate) fn given(&self) -> Vec<(&'static str, Span)> {
-                let spans = [$($((stringify!($key), self.$key.as_ref().map(|at| at.span))),+),+];
-                spans.into_iter().filter_map(|(key, span)| Some((key, span?))).collect()
-            }
-
-            /// Returns the first key given with its value.
-            pub(crate) fn into_key(self) -> Option<ActionKey> {
-                $($(if let Some(at) = self.$key {
-                    return Some(ActionKey::$variant(at));
-                })+)+
-                None
-            }
         }
 
         impl Words for ActionKeys {
@@ -74,6 +101,91 @@ macro_rules! actions {
             }
         }
     };
+}
+
+impl ActionKey {
+    /// Returns the objects that it writes.
+    pub(crate) fn applied(&self) -> Option<&At<OneOrMany<At<Object>>>> {
+        if let Self::Apply(objects) = self {
+            Some(objects)
+        } else {
+            None
+        }
+    }
+}
+
+/// An action: its keys, of which a valid one has one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ActionKeys {
+    /// `as:`. On a step: its name; on an action that writes: the name of the version written.
+    pub name: Option<At<String>>,
+    /// The keys given, in the order of the file.
+    pub keys: Vec<ActionKey>,
+}
+
+impl ActionKeys {
+    /// Returns the first key given.
+    pub fn key(&self) -> Option<&ActionKey> {
+        self.keys.first()
+    }
+
+    /// Returns the keys given and their positions, in the order of [`Self::KEYS`].
+    pub(crate) fn given(&self) -> Vec<(&'static str, Span)> {
+        let mut given: Vec<_> = self.keys.iter().map(|key| (key.word(), key.span())).collect();
+        given.sort_by_key(|(word, _)| Self::KEYS.iter().position(|key| key == word));
+        given
+    }
+}
+
+impl From<ActionKey> for ActionKeys {
+    fn from(key: ActionKey) -> Self {
+        Self {
+            name: None,
+            keys: vec![key],
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ActionKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = ActionKeys;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an action")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ActionKeys, A::Error> {
+                let mut read = ActionKeys::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "as" => read.name = map.next_value()?,
+                        key => read.keys.push(ActionKey::read(key, &mut map)?),
+                    }
+                }
+                Ok(read)
+            }
+        }
+        deserializer.deserialize_struct("Action", FIELDS, Keys)
+    }
+}
+
+impl Serialize for ActionKeys {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_struct("Action", FIELDS.len())?;
+        self.keys.iter().try_for_each(|key| key.write(&mut map))?;
+        map.serialize_field("as", &self.name)?;
+        map.end()
+    }
+}
+
+impl JsonSchema for ActionKeys {
+    fn schema_name() -> Cow<'static, str> {
+        ActionSchema::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        ActionSchema::json_schema(generator)
+    }
 }
 
 macro_rules! word {
@@ -188,143 +300,143 @@ actions! {
 }
 
 /// Which watch cache of the target's resource.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Turned {
+pub struct Turned {
     /// That of `primary` or `secondary`. Default: both.
-    pub(crate) replica: Option<At<ReplicaWord>>,
+    pub replica: Option<At<ReplicaWord>>,
 }
 
 /// Delay of a watch cache: a time, or a map.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Lag {
+pub struct Lag {
     /// How much later it receives every write.
     #[schemars(required)]
-    pub(crate) by: Option<At<Duration>>,
+    pub by: Option<At<Duration>>,
     /// That of `primary` or `secondary`. Default: both.
-    pub(crate) replica: Option<At<ReplicaWord>>,
+    pub replica: Option<At<ReplicaWord>>,
 }
 
 /// Restart of an apiserver.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Restart {
+pub struct Restart {
     /// How long it accepts no connection. Default 0s.
-    pub(crate) down: Option<At<Duration>>,
+    pub down: Option<At<Duration>>,
     /// How long after that its watch caches are not filled: watches, and lists without `limit` or with a selector, are
     /// 429. Default 0s.
-    pub(crate) filling: Option<At<Duration>>,
+    pub filling: Option<At<Duration>>,
     /// `primary` or `secondary`. Default: both.
-    pub(crate) replica: Option<At<ReplicaWord>>,
+    pub replica: Option<At<ReplicaWord>>,
 }
 
 /// Change of the server's wall clock: one of the two.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct JumpClock {
+pub struct JumpClock {
     /// Set it forward by this time.
-    pub(crate) forward: Option<At<Duration>>,
+    pub forward: Option<At<Duration>>,
     /// Set it back by this time.
-    pub(crate) back: Option<At<Duration>>,
+    pub back: Option<At<Duration>>,
 }
 
 /// New labels for an object.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Relabel {
+pub struct Relabel {
     /// `metadata.name`, or `namespace/name`.
     #[schemars(required)]
-    pub(crate) name: Option<At<String>>,
+    pub name: Option<At<String>>,
     /// Default: the target's namespace, or `default`.
-    pub(crate) namespace: Option<At<String>>,
+    pub namespace: Option<At<String>>,
     /// Default: the target's resource.
-    pub(crate) resource: Option<At<String>>,
+    pub resource: Option<At<String>>,
     /// Label to value; `null` removes the label.
     #[schemars(required)]
-    pub(crate) labels: Option<At<Entries<OrNothing<Text>>>>,
+    pub labels: Option<At<Entries<OrNothing<Text>>>>,
 }
 
 /// A scripted response. The body is a Status built from `reason`, `message` … unless `body`, `json` or `unmodified` is
 /// given.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Reply {
+pub struct Reply {
     /// The HTTP status.
     #[schemars(required, range(min = 200, max = 599))]
-    pub(crate) status: Option<At<u64>>,
+    pub status: Option<At<u64>>,
     /// `Retry-After` header, verbatim: seconds or a date.
-    pub(crate) retry_after: Option<Text>,
+    pub retry_after: Option<Text>,
     /// Additional headers. `Content-Type` replaces the default one.
-    pub(crate) headers: Option<Entries<Text>>,
+    pub headers: Option<Entries<Text>>,
     /// The body, verbatim.
-    pub(crate) body: Option<At<Text>>,
+    pub body: Option<At<Text>>,
     /// The body, as JSON.
-    pub(crate) json: Option<At<Json>>,
+    pub json: Option<At<Json>>,
     /// Send the body of the normal response. Always `true`.
-    pub(crate) unmodified: Option<At<bool>>,
+    pub unmodified: Option<At<bool>>,
     /// `code` of the Status; `absent` omits it. Default: `status`.
-    pub(crate) code: Option<At<Text>>,
+    pub code: Option<At<Text>>,
     /// `reason` of the Status.
-    pub(crate) reason: Option<At<Text>>,
+    pub reason: Option<At<Text>>,
     /// `message` of the Status.
-    pub(crate) message: Option<At<Text>>,
+    pub message: Option<At<Text>>,
     /// `details.retryAfterSeconds` of the Status.
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub(crate) retry_after_seconds: Option<At<u64>>,
+    pub retry_after_seconds: Option<At<u64>>,
     /// Reasons in `details.causes`.
-    pub(crate) causes: Option<At<OneOrMany<Text>>>,
+    pub causes: Option<At<OneOrMany<Text>>>,
     /// Add an inconsistent continue token derived from the one in the request.
-    pub(crate) inconsistent_token: Option<At<bool>>,
+    pub inconsistent_token: Option<At<bool>>,
     /// Carry the request out first: a write is stored although the response is this one.
-    pub(crate) after_write: Option<At<bool>>,
+    pub after_write: Option<At<bool>>,
 }
 
 /// A Kubernetes Status. Missing keys are omitted from it.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Status")]
-pub(crate) struct StatusKeys {
+pub struct StatusKeys {
     /// `code`.
     #[schemars(range(min = 0, max = 999))]
-    pub(crate) code: Option<At<u64>>,
+    pub code: Option<At<u64>>,
     /// `reason`.
-    pub(crate) reason: Option<At<Text>>,
+    pub reason: Option<At<Text>>,
     /// `message`.
-    pub(crate) message: Option<At<Text>>,
+    pub message: Option<At<Text>>,
     /// `details.retryAfterSeconds`.
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub(crate) retry_after_seconds: Option<At<u64>>,
+    pub retry_after_seconds: Option<At<u64>>,
     /// Reasons in `details.causes`.
-    pub(crate) causes: Option<At<OneOrMany<Text>>>,
+    pub causes: Option<At<OneOrMany<Text>>>,
 }
 
 /// Changes to a LIST response.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EditPage {
+pub struct EditPage {
     /// `metadata.resourceVersion`: a text, `$name`, or `absent`.
-    pub(crate) rv: Option<At<First<Condition>>>,
+    pub rv: Option<At<First<Condition>>>,
     /// `metadata.continue`: an alias for the original token when the client sends it back, or `absent`.
     #[serde(rename = "continue")]
-    pub(crate) continue_token: Option<At<First<Condition>>>,
+    pub continue_token: Option<At<First<Condition>>>,
     /// `metadata.remainingItemCount`.
-    pub(crate) remaining: Option<At<i64>>,
+    pub remaining: Option<At<i64>>,
     /// Names of items to remove; `"*"`: all.
-    pub(crate) without: Option<At<OneOrMany<At<Text>>>>,
+    pub without: Option<At<OneOrMany<At<Text>>>>,
     /// Items to append.
-    pub(crate) add: Option<At<OneOrMany<At<Loose>>>>,
+    pub add: Option<At<OneOrMany<At<Loose>>>>,
     /// How an empty `items` is written: `"null"`, or `missing` to omit the key.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) items: Option<At<ItemsWord>>,
+    pub items: Option<At<ItemsWord>>,
     /// Replaces the list's `kind`, e.g. `Table`.
-    pub(crate) kind: Option<At<Text>>,
+    pub kind: Option<At<Text>>,
 }
 
 /// How an empty `items` is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ItemsWord {
+pub enum ItemsWord {
     /// Written as `"items": null`.
     #[serde(rename = "null")]
     Null,
@@ -333,108 +445,109 @@ pub(crate) enum ItemsWord {
 }
 
 /// A line for a watch: a text, or a map.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RawLine {
+pub struct RawLine {
     /// The line.
-    pub(crate) text: Option<Text>,
+    pub text: Option<Text>,
     /// Instead of `text`: each character is one byte, so that `"\xff"` sends a byte that is invalid in UTF-8.
-    pub(crate) bytes: Option<At<Text>>,
+    pub bytes: Option<At<Text>>,
     /// Append a newline. Default true.
-    pub(crate) newline: Option<At<bool>>,
+    pub newline: Option<At<bool>>,
 }
 
 /// A watch event that is not in the store's history.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Event")]
-pub(crate) struct SentEvent {
+pub struct SentEvent {
     /// `ADDED`, `MODIFIED`, `DELETED`, or any other text.
     #[serde(rename = "type")]
     #[schemars(required)]
-    pub(crate) kind: Option<At<Text>>,
+    pub kind: Option<At<Text>>,
     /// The object; a name sends that object of the target in its current state.
+    #[serde(deserialize_with = "given")]
     #[schemars(required)]
-    pub(crate) object: Option<At<Loose>>,
+    pub object: Option<At<Loose>>,
     /// Replaces `metadata.resourceVersion`: a text, `$name`, or `absent`.
-    pub(crate) rv: Option<At<First<Condition>>>,
+    pub rv: Option<At<First<Condition>>>,
 }
 
 /// A bookmark.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Bookmark {
+pub struct Bookmark {
     /// Its resourceVersion: a text, `$name`, or `absent`. Default: the version up to which this watch received all
     /// events.
-    pub(crate) rv: Option<At<First<Condition>>>,
+    pub rv: Option<At<First<Condition>>>,
     /// Value of the annotation `k8s.io/initial-events-end`. Default: no annotation.
-    pub(crate) initial_events_end: Option<At<Text>>,
+    pub initial_events_end: Option<At<Text>>,
 }
 
 /// A slow link.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Drip {
+pub struct Drip {
     /// Bytes per write.
     #[schemars(required, range(min = 1, max = 16_777_216))]
-    pub(crate) bytes: Option<At<u64>>,
+    pub bytes: Option<At<u64>>,
     /// Time between writes.
     #[schemars(required)]
-    pub(crate) every: Option<At<Duration>>,
+    pub every: Option<At<Duration>>,
 }
 
 /// Where to truncate a body and how to end it: `after_bytes`, or `after_events` and `percent` of the next line.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Truncate {
+pub struct Truncate {
     /// Number of further bytes of the body.
-    pub(crate) after_bytes: Option<At<u64>>,
+    pub after_bytes: Option<At<u64>>,
     /// Number of further complete events.
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub(crate) after_events: Option<At<u64>>,
+    pub after_events: Option<At<u64>>,
     /// Percentage of the next line. Default 0.
     #[schemars(range(min = 0, max = 99))]
-    pub(crate) percent: Option<At<u64>>,
+    pub percent: Option<At<u64>>,
     /// How the body ends.
     #[schemars(required)]
-    pub(crate) then: Option<At<WordOr<EndingKeys>>>,
+    pub then: Option<At<WordOr<EndingKeys>>>,
 }
 
 /// How long a response may take.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EndAfter {
+pub struct EndAfter {
     /// The time from its head.
     #[schemars(required)]
-    pub(crate) time: Option<At<Duration>>,
+    pub time: Option<At<Duration>>,
     /// How it ends. Default: `eof`.
-    pub(crate) then: Option<At<WordOr<EndingKeys>>>,
+    pub then: Option<At<WordOr<EndingKeys>>>,
 }
 
 /// How a body ends: a word, or a map with an HTTP/2 error code.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Ending")]
-pub(crate) struct EndingKeys {
+pub struct EndingKeys {
     /// Clean end: the body is complete and the connection is reusable.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) eof: Option<At<()>>,
+    pub eof: Option<At<()>>,
     /// The connection is closed within the body.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) fin: Option<At<()>>,
+    pub fin: Option<At<()>>,
     /// The connection is reset.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) rst: Option<At<()>>,
+    pub rst: Option<At<()>>,
     /// No more bytes are sent; the connection stays open.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) stall: Option<At<()>>,
+    pub stall: Option<At<()>>,
     /// The connection is closed without TLS close_notify.
     #[serde(default, deserialize_with = "given")]
-    pub(crate) no_close_notify: Option<At<()>>,
+    pub no_close_notify: Option<At<()>>,
     /// The HTTP/2 stream is reset with this code; the connection stays open.
-    pub(crate) rst_stream: Option<At<Http2Error>>,
+    pub rst_stream: Option<At<Http2Error>>,
     /// The HTTP/2 connection is closed after a GOAWAY with this code.
-    pub(crate) goaway: Option<At<Http2Error>>,
+    pub goaway: Option<At<Http2Error>>,
 }
 
 impl Words for EndingKeys {

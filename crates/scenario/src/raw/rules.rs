@@ -1,73 +1,73 @@
 //! File format of rules (steps without order) and waits (rules without actions).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ActionKeys, Duration, When};
 use crate::read::{At, Both, OneOrMany, Text, WordOr};
 
 /// A rule: requests, trigger and actions, or a single action.
-pub(crate) type Rule = Both<RuleKeys, ActionKeys>;
+pub type Rule = Both<RuleKeys, ActionKeys>;
 
 /// A rule: which requests it applies to, and what it does. Without `when` it is applied immediately to every open
 /// watch selected by `from`, and then removed. A single action may be a key of the rule instead of under `do`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Rule")]
-pub(crate) struct RuleKeys {
+pub struct RuleKeys {
     /// Name of the rule, recorded in the trace when it matches. Default: its number.
-    pub(crate) name: Option<At<String>>,
+    pub name: Option<At<String>>,
     /// Requests and watches that the rule applies to. Default: all.
-    pub(crate) from: Option<At<FromKeys>>,
+    pub from: Option<At<FromKeys>>,
     /// Requests it waits for: `list`, `page`, `watch` or `request`, counted from when the rule was added; `request`
     /// includes writes and reads of single objects.
-    pub(crate) when: Option<At<WordOr<When>>>,
+    pub when: Option<At<WordOr<When>>>,
     /// Number of matching requests before the rule is removed. Default 1.
     #[schemars(range(min = 1, max = 100_000))]
-    pub(crate) times: Option<At<u64>>,
+    pub times: Option<At<u64>>,
     /// Handle every matching request for this time, from the first one.
     #[serde(rename = "for")]
-    pub(crate) lasts: Option<At<Duration>>,
+    pub lasts: Option<At<Duration>>,
     /// Actions, in order: one or a list.
     #[serde(rename = "do")]
-    pub(crate) actions: Option<At<OneOrMany<At<WordOr<ActionKeys>>>>>,
+    pub actions: Option<At<OneOrMany<At<WordOr<ActionKeys>>>>>,
 }
 
 /// Request filter: all keys must match.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "From")]
-pub(crate) struct FromKeys {
+pub struct FromKeys {
     /// Substring of the User-Agent header.
-    pub(crate) user_agent: Option<At<Text>>,
+    pub user_agent: Option<At<Text>>,
     /// Number of a connection, as in the trace (`c4` is 4).
     #[schemars(range(min = 1))]
-    pub(crate) connection: Option<At<u64>>,
+    pub connection: Option<At<u64>>,
     /// Number of a request, as in the trace (`#7` is 7).
     #[schemars(range(min = 1))]
-    pub(crate) stream: Option<At<u64>>,
+    pub stream: Option<At<u64>>,
     /// The replica that received it: `primary`, or `secondary` (`serve --secondary`).
-    pub(crate) replica: Option<At<ReplicaWord>>,
+    pub replica: Option<At<ReplicaWord>>,
     /// Plural and group: `configmaps`, `deployments.apps`.
-    pub(crate) resource: Option<At<String>>,
+    pub resource: Option<At<String>>,
     /// A namespace.
-    pub(crate) namespace: Option<At<String>>,
+    pub namespace: Option<At<String>>,
     /// `get`, `create`, `update`, `patch`, `delete` or `deletecollection`; `list` and `watch` are keys of `when`.
-    pub(crate) verb: Option<At<VerbWord>>,
+    pub verb: Option<At<VerbWord>>,
     /// `metadata.name` of the object in the path.
-    pub(crate) name: Option<At<Text>>,
+    pub name: Option<At<Text>>,
     /// Subresource in the path, e.g. `status` or `scale`.
-    pub(crate) subresource: Option<At<Text>>,
+    pub subresource: Option<At<Text>>,
     /// `GET`, `POST`, `PUT`, `PATCH` or `DELETE`.
-    pub(crate) method: Option<At<MethodWord>>,
+    pub method: Option<At<MethodWord>>,
     /// Prefix of the path.
-    pub(crate) path: Option<At<Text>>,
+    pub path: Option<At<Text>>,
 }
 
 /// One of two apiservers on the same store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ReplicaWord {
+pub enum ReplicaWord {
     /// The primary replica.
     Primary,
     /// The secondary replica.
@@ -75,9 +75,9 @@ pub(crate) enum ReplicaWord {
 }
 
 /// An RBAC verb other than `list` and `watch`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum VerbWord {
+pub enum VerbWord {
     /// Reads an object.
     Get,
     /// Creates an object, or a subresource of one.
@@ -106,8 +106,8 @@ impl VerbWord {
 }
 
 /// An HTTP method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-pub(crate) enum MethodWord {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum MethodWord {
     /// Reads.
     #[serde(rename = "GET")]
     Get,
@@ -142,43 +142,43 @@ impl MethodWord {
 }
 
 /// What to wait for: a request (`when`), a sent event (`sent`), or the end of a response (`closed`).
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Wait")]
-pub(crate) struct WaitKeys {
+pub struct WaitKeys {
     /// Requests and watches that count. Default: all.
-    pub(crate) from: Option<At<FromKeys>>,
+    pub from: Option<At<FromKeys>>,
     /// A request: `list`, `page`, `watch` or `request`, counted from `since`.
-    pub(crate) when: Option<At<WordOr<When>>>,
+    pub when: Option<At<WordOr<When>>>,
     /// An event sent on a watch.
-    pub(crate) sent: Option<At<SentKeys>>,
+    pub sent: Option<At<SentKeys>>,
     /// The end of a response: `any`, or how it ended (`eof`, `fin`, `rst`).
-    pub(crate) closed: Option<At<ClosedWord>>,
+    pub closed: Option<At<ClosedWord>>,
     /// Number of the first trace record that counts. Default: the next record for a `next` request, otherwise the
     /// oldest record kept.
-    pub(crate) since: Option<At<u64>>,
+    pub since: Option<At<u64>>,
     /// Maximum time to wait. Default 30s.
-    pub(crate) timeout: Option<At<Duration>>,
+    pub timeout: Option<At<Duration>>,
 }
 
 /// A complete event sent on a watch: all keys must match.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Sent")]
-pub(crate) struct SentKeys {
+pub struct SentKeys {
     /// resourceVersion of an event or bookmark; later versions count too.
-    pub(crate) rv: Option<At<Text>>,
+    pub rv: Option<At<Text>>,
     /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
     #[serde(rename = "type")]
-    pub(crate) kind: Option<At<EventWord>>,
+    pub kind: Option<At<EventWord>>,
     /// The object's name, or `namespace/name`.
-    pub(crate) name: Option<At<Text>>,
+    pub name: Option<At<Text>>,
 }
 
 /// The type of a watch event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
-pub(crate) enum EventWord {
+pub enum EventWord {
     /// An object was added.
     Added,
     /// An object was modified.
@@ -192,9 +192,9 @@ pub(crate) enum EventWord {
 }
 
 /// How a response ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ClosedWord {
+pub enum ClosedWord {
     /// Any end, by either side.
     Any,
     /// Clean end by the server.

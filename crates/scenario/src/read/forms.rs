@@ -8,33 +8,34 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
 pub(super) const AT: &str = "\0at";
-pub(super) const WORD: &str = "\0word";
-pub(super) const FIRST: &str = "\0first";
-pub(super) const BOTH: &str = "\0both";
+pub(crate) const WORD: &str = "\0word";
+pub(crate) const FIRST: &str = "\0first";
+pub(crate) const BOTH: &str = "\0both";
 pub(super) const MANY: &str = "\0many";
 
-/// A value with its position.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct At<T> {
+/// A value with its position, which does not count in a comparison.
+#[derive(Debug, Clone, Default)]
+pub struct At<T> {
     /// Position.
     pub(crate) span: Span,
     /// Value.
-    pub(crate) value: T,
+    pub value: T,
 }
 
 /// One item, or a list of them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
+pub struct OneOrMany<T>(pub Vec<T>);
 
 /// A map, or a word that is its only key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct WordOr<T>(pub(crate) T);
+pub struct WordOr<T>(pub T);
 
 /// Keys that may be written as a word without a value.
 pub(crate) trait Words {
@@ -44,29 +45,48 @@ pub(crate) trait Words {
 
 /// A map, or a scalar that is the value of its first key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct First<T>(pub(crate) T);
+pub struct First<T>(pub T);
 
 /// A map with the keys of both structs.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Both<A, B>(pub(crate) A, pub(crate) B);
+pub struct Both<A, B>(pub A, pub B);
 
 /// A value that may be omitted after its key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct OrNothing<T>(pub(crate) Option<T>);
+pub struct OrNothing<T>(pub Option<T>);
 
 /// Entries of a map, in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entries<T>(pub(crate) Vec<(At<String>, T)>);
+pub struct Entries<T>(pub Vec<(At<String>, T)>);
 
 /// Text as written: `007`, `true` and `1.0` stay unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Text(pub(crate) String);
+pub struct Text(pub String);
 
 /// Any value, as JSON.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Json(pub(crate) serde_json::Value);
+pub struct Json(pub serde_json::Value);
+
+impl<T: PartialEq> PartialEq for At<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T> From<T> for At<T> {
+    fn from(value: T) -> Self {
+        let span = Span::default();
+        Self { span, value }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
 
 /// Reads a key that is present even if its value is empty.
 pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<At<T>>, D::Error>
@@ -179,6 +199,55 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entries<T> {
             }
         }
         deserializer.deserialize_map(EntriesVisitor(PhantomData))
+    }
+}
+
+impl<T: Serialize> Serialize for At<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+impl<T: Serialize> Serialize for OneOrMany<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [one] => one.serialize(serializer),
+            many => many.serialize(serializer),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for WordOr<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_newtype_struct(WORD, &self.0)
+    }
+}
+
+impl<T: Serialize> Serialize for First<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_newtype_struct(FIRST, &self.0)
+    }
+}
+
+/// What it is comes before what is said of it.
+impl<A: Serialize, B: Serialize> Serialize for Both<A, B> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_newtype_struct(BOTH, &(&self.1, &self.0))
+    }
+}
+
+impl<T: Serialize> Serialize for OrNothing<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(some) => some.serialize(serializer),
+            None => serializer.serialize_unit(),
+        }
+    }
+}
+
+impl<T: Serialize> Serialize for Entries<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (&key.value, value)))
     }
 }
 

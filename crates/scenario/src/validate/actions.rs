@@ -51,7 +51,7 @@ impl Validator<'_> {
             }
         };
         let name = keys.name.take();
-        let mut action = keys.into_key().and_then(|key| self.converted(world, key));
+        let mut action = keys.keys.pop().and_then(|key| self.converted(world, key));
         reach.objects(world.count_of_target());
         if let Some(action) = &action {
             let scripts_lists = match action {

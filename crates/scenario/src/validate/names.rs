@@ -48,7 +48,8 @@ impl Names {
             }
         }
         fn of_action(action: &raw::ActionKeys) -> Vec<&At<String>> {
-            let objects = action.apply.iter().flat_map(|apply| &apply.value.0);
+            let applied = action.keys.iter().filter_map(raw::ActionKey::applied);
+            let objects = applied.flat_map(|objects| &objects.value.0);
             action
                 .name
                 .iter()
