@@ -5,9 +5,11 @@
 //! validates them without text, and their `Display` is the file.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::ser::Serializer;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
 pub use self::actions::*;
@@ -16,8 +18,9 @@ pub use self::rules::*;
 pub use self::steps::*;
 use super::Version;
 use super::catalogue::Provoker;
-use super::kinds::short_kinds;
+use super::kinds::{SHORT_WORDS, short_kinds};
 pub use super::read::{At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr};
+use super::words::duration_ms;
 
 mod actions;
 mod expect;
@@ -95,6 +98,11 @@ impl Duration {
         let fits = units.into_iter().find(|(unit, _)| ms > 0 && ms % unit == 0);
         let (unit, name) = fits.unwrap_or((1, "ms"));
         Self(format!("{}{name}", ms / unit))
+    }
+
+    /// Returns the milliseconds; `None`: it is no duration.
+    pub fn as_ms(&self) -> Option<u64> {
+        duration_ms(&self.0)
     }
 }
 
@@ -345,6 +353,30 @@ pub enum Object {
     Whole(Json),
 }
 
+impl Object {
+    /// Returns the short form; `None`: it is a manifest.
+    pub fn short(&self) -> Option<&ShortObject> {
+        match self {
+            Self::Short(short) => Some(short),
+            Self::Whole(_) => None,
+        }
+    }
+
+    /// Returns the short form; `None`: it is a manifest.
+    pub fn short_mut(&mut self) -> Option<&mut ShortObject> {
+        match self {
+            Self::Short(short) => Some(short),
+            Self::Whole(_) => None,
+        }
+    }
+}
+
+impl From<ShortObject> for At<Object> {
+    fn from(short: ShortObject) -> Self {
+        Object::Short(Box::new(short)).into()
+    }
+}
+
 impl JsonSchema for Object {
     fn schema_name() -> Cow<'static, str> {
         "Object".into()
@@ -386,6 +418,16 @@ pub enum Loose {
     Whole(Json),
 }
 
+impl Loose {
+    /// Returns the short form; `None`: it is another value.
+    pub fn short_mut(&mut self) -> Option<&mut ShortObject> {
+        match self {
+            Self::Short(short) => Some(short),
+            Self::Whole(_) => None,
+        }
+    }
+}
+
 impl JsonSchema for Loose {
     fn schema_name() -> Cow<'static, str> {
         "Loose".into()
@@ -403,40 +445,98 @@ impl JsonSchema for Loose {
 macro_rules! short_object {
     ($($(#[$attribute:meta])* $kind:ident,)+) => {
         /// A short form: a kind, and the fields of the object.
-        #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "the schema is all that it is for")]
         #[serde(deny_unknown_fields)]
-        pub struct ShortObject {
+        #[schemars(rename = "ShortObject")]
+        struct ShortObjectSchema {
             /// Number of copies; `{i}` in any text counts from 0.
             #[schemars(range(min = 1, max = 100_000))]
-            pub repeat: Option<At<u64>>,
+            repeat: Option<At<u64>>,
             /// The name bound to the resourceVersion of this write: `$name`.
             #[serde(rename = "as")]
-            pub binds: Option<At<String>>,
+            binds: Option<At<String>>,
             $($(#[$attribute])*
-            pub $kind: Option<At<ShortBody>>,)+
+            $kind: Option<At<ShortBody>>,)+
         }
 
-        impl ShortObject {
-            /// Returns the short form of an object of this kind; `None`: no kind has this word.
-            pub fn of(word: &str, body: ShortBody) -> Option<Self> {
-                let mut short = Self::default();
-                match word {
-                    $(stringify!($kind) => short.$kind = Some(body.into()),)+
-                    _ => return None,
-                }
-                Some(short)
-            }
-
-            /// Returns the kinds given, with their words.
-            pub fn bodies(&self) -> Vec<(&'static str, &At<ShortBody>)> {
-                let bodies = [$((stringify!($kind), self.$kind.as_ref())),+];
-                bodies.into_iter().filter_map(|(word, body)| Some((word, body?))).collect()
-            }
-        }
+        /// The keys of a short form.
+        const SHORT_FIELDS: &[&str] = &["repeat", "as", $(stringify!($kind)),+];
     };
 }
 
 short_kinds!(short_object);
+
+/// An object in short form. A valid one has one kind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ShortObject {
+    /// Number of copies; `{i}` in any text counts from 0.
+    pub repeat: Option<At<u64>>,
+    /// The name bound to the resourceVersion of this write: `$name`.
+    pub binds: Option<At<String>>,
+    /// The kinds given, and the fields of the object.
+    pub bodies: Vec<(&'static str, At<ShortBody>)>,
+}
+
+impl ShortObject {
+    /// Returns an object of a kind with a short form.
+    pub fn new(kind: &'static str, body: ShortBody) -> Self {
+        Self {
+            bodies: vec![(kind, body.into())],
+            ..Self::default()
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ShortObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = ShortObject;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ShortObject, A::Error> {
+                let mut read = ShortObject::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "repeat" => read.repeat = map.next_value()?,
+                        "as" => read.binds = map.next_value()?,
+                        key => {
+                            let kind = SHORT_WORDS.iter().find(|kind| **kind == key);
+                            let kind = kind.ok_or_else(|| A::Error::unknown_field(key, SHORT_FIELDS))?;
+                            read.bodies.push((kind, map.next_value()?));
+                        }
+                    }
+                }
+                Ok(read)
+            }
+        }
+        deserializer.deserialize_struct("ShortObject", SHORT_FIELDS, Keys)
+    }
+}
+
+impl Serialize for ShortObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_struct("ShortObject", SHORT_FIELDS.len())?;
+        map.serialize_field("repeat", &self.repeat)?;
+        for (kind, body) in &self.bodies {
+            map.serialize_field(kind, body)?;
+        }
+        map.serialize_field("as", &self.binds)?;
+        map.end()
+    }
+}
+
+impl JsonSchema for ShortObject {
+    fn schema_name() -> Cow<'static, str> {
+        ShortObjectSchema::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        ShortObjectSchema::json_schema(generator)
+    }
+}
 
 /// Fields of an object in short form.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]

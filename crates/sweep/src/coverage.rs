@@ -14,6 +14,7 @@ use fake_apiserver::record::{Record, What};
 use serde::{Deserialize, Serialize};
 
 use crate::generate::Draft;
+use crate::generate::names::{self, Trigger};
 
 pub use self::decision::{ANSWERS, requests};
 pub use self::life::{INPUTS, PHASES};
@@ -54,9 +55,9 @@ impl Coverage {
             if let What::Step { step, .. } = record.what
                 && let Some(step) = steps.get(step)
             {
-                for action in &step.actions {
-                    count(&mut self.faults, action.name(), life.phase());
-                    count(&mut self.triggers, action.name(), step.when.name());
+                for name in step.items().map(names::name) {
+                    count(&mut self.faults, name, life.phase());
+                    count(&mut self.triggers, name, Trigger::of(step).name());
                 }
             }
             for (phase, input) in life.take(record) {

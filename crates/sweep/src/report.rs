@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::coverage::{self, PHASES, Table, times};
-use crate::generate::Action;
+use crate::generate::names::NAMES;
 use crate::result::{Group, Sweep};
 
 /// Maximum number of causes printed.
@@ -107,12 +107,7 @@ pub fn tables(sweep: &Sweep) -> String {
             &coverage::ANSWERS[..],
             &coverage.decisions,
         ),
-        (
-            "faults × phases",
-            &Action::NAMES[..],
-            &PHASES[..],
-            &coverage.faults,
-        ),
+        ("faults × phases", &NAMES[..], &PHASES[..], &coverage.faults),
     ] {
         let _ = writeln!(text, "\n{title}: {}", columns.join(" | "));
         for row in rows {

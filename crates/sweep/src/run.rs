@@ -185,8 +185,8 @@ pub fn shrink_seed(plan: &Plan<'_>, seed: u64, cause: &Cause) -> Option<(Draft, 
     let draft = Draft::of(seed, plan.profile);
     let fails = |client: &dyn Client, draft: &Draft, seed| {
         draft
-            .try_load()
-            .is_ok_and(|scenario| play(plan.link, &scenario, client, seed).has(cause))
+            .try_scenario()
+            .is_ok_and(|scenario| play(plan.link, &Arc::new(scenario), client, seed).has(cause))
     };
     if !fails(plan.client, &draft, seed) {
         return None;

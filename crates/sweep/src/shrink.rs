@@ -5,7 +5,7 @@
 use crate::generate::Draft;
 
 /// Result of shrinking.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Shrunk {
     /// The smallest failing draft.
     pub draft: Draft,
@@ -35,7 +35,7 @@ pub fn shrink(draft: &Draft, plays_max: u32, mut fails: impl FnMut(&Draft, u64) 
                 };
             }
             let next_size = next.size();
-            let is_candidate = next_size < size && next.unsound().is_none() && next.try_load().is_ok();
+            let is_candidate = next_size < size && next.unsound().is_none() && next.try_scenario().is_ok();
             if is_candidate {
                 plays += 1;
             }
@@ -68,7 +68,7 @@ pub fn shrink(draft: &Draft, plays_max: u32, mut fails: impl FnMut(&Draft, u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::Profile;
+    use crate::generate::{Profile, names};
 
     /// If the failure needs one action, everything else is removed.
     #[test]
@@ -76,7 +76,7 @@ mod tests {
         let mut shrunk = 0;
         for seed in 0..60 {
             let draft = Draft::of(seed, Profile::Lies);
-            let matters = |draft: &Draft| draft.actions().any(|action| action.name() == "lie: event");
+            let matters = |draft: &Draft| draft.actions().any(|action| names::name(action) == "lie: event");
             if !matters(&draft) {
                 continue;
             }

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
-use trace::fault::{Http2Error, Pace};
+use trace::fault::{Ending, Http2Error, Pace};
 
 use super::{Condition, Duration, Loose, Names, Object, ReplicaWord};
 use crate::read::{At, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr, Words, given};
@@ -104,6 +104,13 @@ macro_rules! actions {
 }
 
 impl ActionKey {
+    /// Returns its section of the manual: `store`, `request`, `watch`, `socket`.
+    pub fn section(&self) -> &'static str {
+        let mut sections = ActionKeys::SECTIONS.iter();
+        let own = sections.find(|(_, keys)| keys.contains(&self.word()));
+        own.map_or("", |(section, _)| section)
+    }
+
     /// Returns the objects that it writes.
     pub(crate) fn applied(&self) -> Option<&At<OneOrMany<At<Object>>>> {
         if let Self::Apply(objects) = self {
@@ -552,4 +559,53 @@ pub struct EndingKeys {
 
 impl Words for EndingKeys {
     const WORDS: &'static [&'static str] = &["eof", "fin", "rst", "stall", "no_close_notify"];
+}
+
+impl EndingKeys {
+    /// Returns the first ending given.
+    pub fn ending(&self) -> Option<Ending> {
+        self.given().first().map(|(ending, ..)| *ending)
+    }
+
+    /// Returns the endings given, with words and positions.
+    pub(crate) fn given(&self) -> Vec<(Ending, &'static str, Span)> {
+        let words = [
+            (&self.eof, Ending::Eof, "eof"),
+            (&self.fin, Ending::Fin, "fin"),
+            (&self.rst, Ending::Rst, "rst"),
+            (&self.stall, Ending::Stall, "stall"),
+            (&self.no_close_notify, Ending::NoCloseNotify, "no_close_notify"),
+        ];
+        let words = words
+            .into_iter()
+            .filter_map(|(key, ending, word)| Some((ending, word, key.as_ref()?.span)));
+        let reset = self.rst_stream.as_ref();
+        let goaway = self.goaway.as_ref();
+        words
+            .chain(reset.map(|code| (Ending::RstStream(code.value), "rst_stream", code.span)))
+            .chain(goaway.map(|code| (Ending::Goaway(code.value), "goaway", code.span)))
+            .collect()
+    }
+}
+
+impl From<Ending> for EndingKeys {
+    fn from(ending: Ending) -> Self {
+        let mut keys = Self::default();
+        match ending {
+            Ending::Eof => keys.eof = Some(().into()),
+            Ending::Fin => keys.fin = Some(().into()),
+            Ending::Rst => keys.rst = Some(().into()),
+            Ending::Stall => keys.stall = Some(().into()),
+            Ending::NoCloseNotify => keys.no_close_notify = Some(().into()),
+            Ending::RstStream(code) => keys.rst_stream = Some(code.into()),
+            Ending::Goaway(code) => keys.goaway = Some(code.into()),
+        }
+        keys
+    }
+}
+
+impl From<Ending> for At<WordOr<EndingKeys>> {
+    fn from(ending: Ending) -> Self {
+        WordOr(ending.into()).into()
+    }
 }

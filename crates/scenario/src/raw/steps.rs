@@ -40,6 +40,26 @@ pub struct StepKeys {
     pub comment: Option<String>,
 }
 
+impl StepKeys {
+    /// Returns its actions.
+    pub fn items(&self) -> impl Iterator<Item = &ActionKeys> {
+        let actions = self.actions.iter().flat_map(|actions| &actions.value.0);
+        actions.map(|action| &action.value.0)
+    }
+
+    /// Returns the list of its actions.
+    pub fn items_mut(&mut self) -> &mut Vec<At<WordOr<ActionKeys>>> {
+        let actions = self.actions.get_or_insert_with(|| OneOrMany(Vec::new()).into());
+        &mut actions.value.0
+    }
+}
+
+impl From<StepKeys> for At<WordOr<Step>> {
+    fn from(keys: StepKeys) -> Self {
+        WordOr(Both(keys, ActionKeys::default())).into()
+    }
+}
+
 /// Trigger of a step: one of `list`, `page`, `watch`, `request`, `emitted`, `after`, `quiet`, `synced`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -408,25 +408,3 @@ impl Validator<'_> {
         }
     }
 }
-
-impl EndingKeys {
-    /// Returns the endings given, with words and positions.
-    fn given(&self) -> Vec<(Ending, &'static str, Span)> {
-        let words = [
-            (&self.eof, Ending::Eof, "eof"),
-            (&self.fin, Ending::Fin, "fin"),
-            (&self.rst, Ending::Rst, "rst"),
-            (&self.stall, Ending::Stall, "stall"),
-            (&self.no_close_notify, Ending::NoCloseNotify, "no_close_notify"),
-        ];
-        let words = words
-            .into_iter()
-            .filter_map(|(key, ending, word)| Some((ending, word, key.as_ref()?.span)));
-        let reset = self.rst_stream.as_ref();
-        let goaway = self.goaway.as_ref();
-        words
-            .chain(reset.map(|code| (Ending::RstStream(code.value), "rst_stream", code.span)))
-            .chain(goaway.map(|code| (Ending::Goaway(code.value), "goaway", code.span)))
-            .collect()
-    }
-}

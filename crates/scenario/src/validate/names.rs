@@ -42,10 +42,7 @@ impl Names {
         expect: &Option<raw::Expectations>,
     ) {
         fn of_object(object: &raw::Object) -> Option<&At<String>> {
-            match object {
-                raw::Object::Short(short) => short.binds.as_ref(),
-                raw::Object::Whole(_) => None,
-            }
+            object.short()?.binds.as_ref()
         }
         fn of_action(action: &raw::ActionKeys) -> Vec<&At<String>> {
             let applied = action.keys.iter().filter_map(raw::ActionKey::applied);

@@ -10,7 +10,7 @@ use conformance::client::Client;
 use conformance::drive::sim::Link;
 
 use super::{Coverage, Table, times};
-use crate::generate::{Draft, Profile};
+use crate::generate::{Draft, Profile, names};
 use crate::play::play;
 
 /// A cell of a table, and a seed that reaches it.
@@ -110,7 +110,7 @@ pub fn find(
 ) -> Option<u64> {
     seeds.find(|seed| {
         let draft = Draft::of(*seed, profile);
-        let may = table != "faults" || draft.actions().any(|action| action.name() == row);
+        let may = table != "faults" || draft.actions().any(|action| names::name(action) == row);
         may && times(named(&covered(&draft, client), table), row, column) > 0
     })
 }

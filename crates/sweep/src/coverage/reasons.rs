@@ -1,6 +1,7 @@
 //! Known reasons for unreachable cells. A cell without a reason that was never reached is a gap.
 
-use crate::generate::{Action, Profile};
+use crate::generate::Profile;
+use crate::generate::names::NAMES;
 
 use super::{ANSWERS, Coverage, INPUTS, PHASES, rare, requests, times};
 
@@ -53,7 +54,7 @@ pub fn unreached(coverage: &Coverage, profile: Profile) -> Vec<Unreached> {
             }
         }
     }
-    for fault in Action::NAMES {
+    for fault in NAMES {
         if fault.starts_with("lie") && profile == Profile::Honest {
             continue;
         }

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::{Action, When};
+use fake_apiserver::scenario::raw::ActionKeys;
+
+use super::names::{self, Trigger};
 
 /// Counts of a long run, one per line: count, trigger, fault, separated by tabs.
 const COUNTS: &str = include_str!("rarity.tsv");
@@ -29,16 +31,17 @@ static TRIGGERS: LazyLock<BTreeMap<&str, u64>> = LazyLock::new(|| {
 });
 
 /// Returns how often such faults occurred after such a trigger; of several, the rarest counts.
-pub(super) fn of(when: When, actions: &[Action]) -> u64 {
-    let counts = actions
-        .iter()
-        .map(|action| RARITY.get(&(when.name(), action.name())).copied().unwrap_or(0));
+pub(super) fn of(trigger: Trigger, actions: &[ActionKeys]) -> u64 {
+    let counts = actions.iter().map(|action| {
+        let known = RARITY.get(&(trigger.name(), names::name(action)));
+        known.copied().unwrap_or(0)
+    });
     counts.min().unwrap_or(u64::MAX)
 }
 
 /// Returns how often any fault occurred after such a trigger.
-pub(super) fn of_trigger(when: When) -> u64 {
-    TRIGGERS.get(when.name()).copied().unwrap_or(0)
+pub(super) fn of_trigger(trigger: Trigger) -> u64 {
+    TRIGGERS.get(trigger.name()).copied().unwrap_or(0)
 }
 
 /// Returns the file for the counts of a run: fault, trigger, count.
@@ -52,8 +55,9 @@ pub fn file<'a>(counts: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String
 
 #[cfg(test)]
 mod tests {
+    use fake_apiserver::scenario::raw::ActionKey;
+
     use super::*;
-    use crate::generate::ResponseFault;
 
     #[test]
     fn the_counts_file_round_trips() {
@@ -64,13 +68,13 @@ mod tests {
             COUNTS.lines().count(),
             "a line of rarity.tsv cannot be read"
         );
-        assert!(RARITY.keys().all(|(_, fault)| Action::NAMES.contains(fault)));
+        assert!(RARITY.keys().all(|(_, fault)| names::NAMES.contains(fault)));
     }
 
     #[test]
     fn of_several_faults_the_rarest_counts() {
-        let unknown = [Action::ResponseFault(ResponseFault::Gzip)];
-        assert!(of(When::Quiet(1), &unknown) <= of(When::NextWatch, &unknown));
-        assert_eq!(of(When::Now, &[]), u64::MAX);
+        let unknown = [ActionKey::Gzip(().into()).into()];
+        assert!(of(Trigger::Quiet, &unknown) <= of(Trigger::NextWatch, &unknown));
+        assert_eq!(of(Trigger::Now, &[]), u64::MAX);
     }
 }

@@ -2,10 +2,15 @@
 //!
 //! Independent of what the shrinker looks for.
 
-use super::{
-    Action, Client, Cut, Draft, Ending, Lie, Object, Reply, ResponseFault, Server, Step, Target, Times, When,
-    Write,
+use fake_apiserver::fault::Ending;
+use fake_apiserver::scenario::raw::{
+    ActionKey, ActionKeys, At, Client, Duration, EndingKeys, Entries, Object, OrNothing, Reply, Restart,
+    Server, ShortBody, ShortObject, StepKeys, Text, Truncate, When, WordOr,
 };
+
+use super::draw;
+use super::names::Trigger;
+use super::{Draft, at, default_target};
 
 impl Draft {
     /// Returns smaller drafts; some may be invalid scenarios, or [unsound](Self::unsound).
@@ -27,23 +32,28 @@ impl Draft {
             with(&|draft| drop(draft.objects.drain(start..end)));
         }
         for (index, step) in self.steps.iter().enumerate() {
-            for (start, end) in runs(step.actions.len()) {
-                with(&|draft| drop(draft.steps[index].actions.drain(start..end)));
+            for (start, end) in runs(step.items().count()) {
+                with(&|draft| drop(draft.steps[index].items_mut().drain(start..end)));
             }
         }
-        for setting in client_settings(&self.client) {
-            with(&|draft| draft.client = setting.clone());
+        for removal in CLIENT_KEYS {
+            with(&|draft| removal(&mut draft.client));
         }
-        for setting in server_settings(&self.server) {
-            with(&|draft| draft.server = setting.clone());
+        if let Some(delay) = &self.client.consumer_delay {
+            for ms in numbers(delay.value.as_ms().unwrap_or(0), 1) {
+                with(&|draft| draft.client.consumer_delay = at(Duration::ms(ms)));
+            }
+        }
+        for removal in SERVER_KEYS {
+            with(&|draft| removal(&mut draft.server));
         }
         with(&|draft| draft.lies_to_the_end = false);
-        with(&|draft| draft.target.is_wide = false);
+        with(&|draft| draft.target.namespace = None);
         with(&|draft| draft.merge_replicas());
         with(&|draft| draft.retarget());
         for (index, object) in self.objects.iter().enumerate() {
-            for smaller in objects(object) {
-                with(&|draft| draft.objects[index] = smaller.clone());
+            for smaller in object.value.short().map(objects).unwrap_or_default() {
+                with(&|draft| draft.objects[index] = smaller.clone().into());
             }
         }
         for (index, step) in self.steps.iter().enumerate() {
@@ -54,34 +64,40 @@ impl Draft {
         found
     }
 
+    fn actions_mut(&mut self) -> impl Iterator<Item = &mut ActionKey> {
+        let actions = self.steps.iter_mut().flat_map(StepKeys::items_mut);
+        actions.flat_map(|action| &mut action.value.0.keys)
+    }
+
     /// Leaves one replica, with everything that happens to either.
     fn merge_replicas(&mut self) {
-        self.server.has_replicas = false;
-        for action in self.steps.iter_mut().flat_map(|step| &mut step.actions) {
-            if let Action::Write(write) = action {
-                *write = write.everywhere();
-            }
-        }
+        self.server.replicas = None;
+        self.actions_mut().for_each(everywhere);
     }
 
     /// Switches the target to ConfigMaps.
     fn retarget(&mut self) {
-        let plain = Target::default();
-        let old = self.target.kind;
-        self.target = Target {
-            is_wide: self.target.is_wide,
-            ..plain
+        let kind = match self
+            .target
+            .resource
+            .as_ref()
+            .map(|resource| resource.value.as_str())
+        {
+            Some("pods") => "pod",
+            Some("secrets") => "secret",
+            Some("widgets.probe.example.com") => "widget",
+            Some(_) | None => return,
         };
-        let objects = self.objects.iter_mut();
-        let written = self.steps.iter_mut().flat_map(|step| &mut step.actions);
-        let kinds = written.filter_map(|action| match action {
-            Action::Write(Write::Apply(object)) => Some(&mut object.kind),
-            Action::Write(Write::ApplyMany(kind, _)) => Some(kind),
-            Action::Write(_) | Action::ResponseFault(_) | Action::Lie(_) => None,
-        });
-        for kind in objects.map(|object| &mut object.kind).chain(kinds) {
-            if *kind == old {
-                *kind = plain.kind;
+        self.target.resource = default_target().resource;
+        let retarget = |objects: &mut [At<Object>]| {
+            let shorts = objects.iter_mut().filter_map(|object| object.value.short_mut());
+            let kinds = shorts.flat_map(|short| &mut short.bodies).map(|(kind, _)| kind);
+            kinds.filter(|of| **of == kind).for_each(|of| *of = "configmap");
+        };
+        retarget(&mut self.objects);
+        for action in self.actions_mut() {
+            if let ActionKey::Apply(objects) = action {
+                retarget(&mut objects.value.0);
             }
         }
     }
@@ -104,7 +120,7 @@ fn runs(length: usize) -> Vec<(usize, usize)> {
 
 /// Returns smaller numbers, the smallest first. Large ones are reduced by halves and quarters, because each try is a
 /// run.
-fn numbers(number: u32, least: u32) -> Vec<u32> {
+fn numbers(number: u64, least: u64) -> Vec<u64> {
     let close = if number <= 8 {
         number.saturating_sub(1)
     } else {
@@ -117,282 +133,357 @@ fn numbers(number: u32, least: u32) -> Vec<u32> {
     found
 }
 
-fn client_settings(client: &Client) -> Vec<Client> {
-    let plain = Client::default();
-    let changes: [&dyn Fn(&mut Client); 17] = [
-        &|client| client.metadata = plain.metadata,
-        &|client| client.object = plain.object,
-        &|client| client.labels = plain.labels,
-        &|client| client.fields = plain.fields,
-        &|client| client.any = plain.any,
-        &|client| client.streaming = plain.streaming,
-        &|client| client.page_size = plain.page_size,
-        &|client| client.bookmarks = plain.bookmarks,
-        &|client| client.timeout_s = plain.timeout_s,
-        &|client| client.idle_timeout_s = plain.idle_timeout_s,
-        &|client| client.list_timeout_s = plain.list_timeout_s,
-        &|client| client.staleness_probe_after_s = plain.staleness_probe_after_s,
-        &|client| client.backoff_ms = plain.backoff_ms,
-        &|client| client.backoff_factor = plain.backoff_factor,
-        &|client| client.consumer_delay_ms = plain.consumer_delay_ms,
-        &|client| client.consumer_delay_event = plain.consumer_delay_event,
-        &|client| client.gzip = plain.gzip,
-    ];
-    let mut found: Vec<Client> = changes.iter().map(|change| changed(client, change)).collect();
-    found.extend(numbers(client.consumer_delay_ms, 0).into_iter().map(|delay| {
-        changed(client, |client| {
-            client.consumer_delay_ms = delay;
-        })
-    }));
-    found
-}
+/// Removals of the keys of a client.
+const CLIENT_KEYS: [fn(&mut Client); 17] = [
+    |client| client.mode = None,
+    |client| client.object = None,
+    |client| client.labels = None,
+    |client| client.fields = None,
+    |client| client.list_semantic = None,
+    |client| client.initial_list = None,
+    |client| client.page_size = None,
+    |client| client.bookmarks = None,
+    |client| client.timeout = None,
+    |client| client.idle_timeout = None,
+    |client| client.list_timeout = None,
+    |client| client.staleness_probe_after = None,
+    |client| client.backoff = None,
+    |client| {
+        client
+            .backoff
+            .iter_mut()
+            .for_each(|backoff| backoff.value.factor = None)
+    },
+    |client| (client.consumer_delay, client.consumer_delay_event) = (None, None),
+    |client| client.consumer_delay_event = None,
+    |client| client.gzip = None,
+];
 
-fn server_settings(server: &Server) -> Vec<Server> {
-    let plain = Server::default();
-    let changes: [&dyn Fn(&mut Server); 8] = [
-        &|server| server.version = plain.version,
-        &|server| server.revision = plain.revision,
-        &|server| server.watch_cache_capacity = plain.watch_cache_capacity,
-        &|server| server.bookmark_interval_s = plain.bookmark_interval_s,
-        &|server| server.streaming_lists = plain.streaming_lists,
-        &|server| server.transport = plain.transport,
-        &|server| server.streams_max = plain.streams_max,
-        &|server| server.has_replicas = plain.has_replicas,
-    ];
-    changes.iter().map(|change| changed(server, change)).collect()
-}
+/// Removals of the keys of a server.
+const SERVER_KEYS: [fn(&mut Server); 8] = [
+    |server| server.version = None,
+    |server| server.revision = None,
+    |server| server.watch_cache_capacity = None,
+    |server| server.bookmark_interval = None,
+    |server| server.streaming_lists = None,
+    |server| (server.transport, server.max_concurrent_streams) = (None, None),
+    |server| server.max_concurrent_streams = None,
+    |server| server.replicas = None,
+];
 
-fn changed<T: Clone>(value: &T, change: impl Fn(&mut T)) -> T {
+fn changed<T: Clone>(value: &T, change: impl FnOnce(&mut T)) -> T {
     let mut value = value.clone();
     change(&mut value);
     value
 }
 
-fn objects(object: &Object) -> Vec<Object> {
-    let changes: [&dyn Fn(&mut Object); 6] = [
-        &|object| object.filler = 0,
-        &|object| object.text = "",
-        &|object| object.namespace = None,
-        &|object| object.app = None,
-        &|object| object.binds = None,
-        &|object| object.value = 0,
+// ---- objects
+
+fn objects(object: &ShortObject) -> Vec<ShortObject> {
+    let with = |change: &dyn Fn(&mut ShortBody)| {
+        changed(object, |object| {
+            object
+                .bodies
+                .iter_mut()
+                .for_each(|(_, body)| change(&mut body.value));
+        })
+    };
+    let mut found = vec![
+        with(&|body| annotate(body, "filler", "")),
+        with(&|body| annotate(body, "t", "")),
+        with(&|body| body.namespace = None),
+        with(&|body| body.labels = None),
+        changed(object, |object| object.binds = None),
+        with(&|body| annotate(body, "v", "")),
     ];
-    let mut found: Vec<Object> = changes.iter().map(|change| changed(object, change)).collect();
-    found.extend(
-        numbers(object.value, 0)
-            .into_iter()
-            .map(|value| changed(object, |object| object.value = value)),
-    );
-    found.extend(
-        numbers(object.filler, 0)
-            .into_iter()
-            .map(|filler| changed(object, |object| object.filler = filler)),
-    );
+    let Some((_, body)) = object.bodies.first() else {
+        return found;
+    };
+    let annotation = |key: &str| {
+        let mut annotations = body
+            .value
+            .annotations
+            .iter()
+            .flat_map(|annotations| &annotations.0);
+        annotations
+            .find(|(of, _)| of.value == key)
+            .map(|(_, text)| text.0.as_str())
+    };
+    let value = annotation("v").and_then(|value| value.parse().ok());
+    for value in numbers(value.unwrap_or(0), 1) {
+        found.push(with(&|body| annotate(body, "v", &value.to_string())));
+    }
+    let filler: Vec<char> = annotation("filler").unwrap_or_default().chars().collect();
+    for length in numbers(filler.len() as u64, 1) {
+        let shorter: String = filler.iter().take(length as usize).collect();
+        found.push(with(&|body| annotate(body, "filler", &shorter)));
+    }
     found
 }
 
-fn steps(step: &Step) -> Vec<Step> {
-    let mut found = Vec::new();
-    let mut with = |change: &dyn Fn(&mut Step)| found.push(changed(step, change));
-    with(&|step| step.times = Times::Count(1));
-    match step.times {
-        Times::Count(times) => {
-            for times in numbers(times, 1) {
-                with(&|step| step.times = Times::Count(times));
-            }
-        }
-        Times::For(ms) => {
-            for ms in numbers(ms, 1) {
-                with(&|step| step.times = Times::For(ms));
-            }
-        }
+/// Changes an annotation that exists; removes it if the text is empty.
+fn annotate(body: &mut ShortBody, key: &str, text: &str) {
+    let Some(Entries(annotations)) = &mut body.annotations else {
+        return;
+    };
+    for (_, old) in annotations.iter_mut().filter(|(of, _)| of.value == key) {
+        *old = Text::from(text);
     }
-    for when in triggers(step.when) {
-        with(&|step| {
+    annotations.retain(|(_, text)| !text.0.is_empty());
+    if annotations.is_empty() {
+        body.annotations = None;
+    }
+}
+
+// ---- steps
+
+fn steps(step: &StepKeys) -> Vec<StepKeys> {
+    let mut found = vec![changed(step, |step| (step.times, step.lasts) = (None, None))];
+    for when in triggers(step) {
+        found.push(changed(step, |step| {
             step.when = when;
-            step.is_optional = !when.is_certain();
-        });
+            step.optional = (!Trigger::of(step).is_certain()).then(|| true.into());
+        }));
     }
-    for (index, action) in step.actions.iter().enumerate() {
+    found.extend(smaller_parts(step, step_parts));
+    for (index, action) in step.items().enumerate() {
         for smaller in actions(action) {
-            with(&|step| step.actions[index] = smaller.clone());
+            found.push(changed(step, |step| {
+                step.items_mut()[index] = WordOr(smaller).into()
+            }));
         }
     }
     found
 }
 
-fn triggers(when: When) -> Vec<When> {
-    match when {
-        When::Now => Vec::new(),
-        When::After(ms) => {
-            let shorter = numbers(ms, 1).into_iter().map(When::After);
-            std::iter::once(When::Now).chain(shorter).collect()
+fn triggers(step: &StepKeys) -> Vec<Option<At<WordOr<When>>>> {
+    match Trigger::of(step) {
+        Trigger::Now => Vec::new(),
+        Trigger::After | Trigger::Quiet | Trigger::Emitted | Trigger::Synced => vec![None],
+        Trigger::FirstList
+        | Trigger::NextWatch
+        | Trigger::NextRequest
+        | Trigger::NextList
+        | Trigger::SecondPage => {
+            let requests = [Trigger::NextWatch, Trigger::NextRequest, Trigger::NextList];
+            [None].into_iter().chain(requests.map(draw::next)).collect()
         }
-        When::Quiet(ms) => {
-            let shorter = numbers(ms, 1).into_iter().map(When::Quiet);
-            std::iter::once(When::Now).chain(shorter).collect()
-        }
-        When::FirstList | When::NextWatch | When::NextRequest | When::NextList | When::SecondPage => {
-            vec![When::Now, When::NextWatch, When::NextRequest, When::NextList]
-        }
-        When::Emitted(_) | When::Synced => vec![When::Now],
     }
 }
 
-fn actions(action: &Action) -> Vec<Action> {
-    match action {
-        Action::Write(write) => writes(write).into_iter().map(Action::Write).collect(),
-        Action::ResponseFault(answer) => answers(answer).into_iter().map(Action::ResponseFault).collect(),
-        Action::Lie(lie) => lies(lie).into_iter().map(Action::Lie).collect(),
+fn actions(action: &ActionKeys) -> Vec<ActionKeys> {
+    let unnamed = changed(action, |action| action.name = None);
+    let Some(key) = action.key() else {
+        return vec![unnamed];
+    };
+    let keys = without(key).into_iter().chain(smaller_parts(key, key_parts));
+    let smaller = keys.map(|key| changed(action, |action| action.keys = vec![key]));
+    [unnamed].into_iter().chain(smaller).collect()
+}
+
+/// Returns the action without some of its keys, or another one without them.
+fn without(key: &ActionKey) -> Vec<ActionKey> {
+    let mut found = vec![changed(key, everywhere)];
+    if let ActionKey::Relabel(relabel) = key {
+        found.push(ActionKey::Relabel(changed(relabel, |relabel| {
+            let labels = relabel
+                .value
+                .labels
+                .iter_mut()
+                .flat_map(|labels| &mut labels.value.0);
+            labels.for_each(|(_, value)| *value = OrNothing(None));
+        })));
+    } else if let ActionKey::Restart(restart) = key {
+        let changes: [fn(&mut Restart); 2] =
+            [|restart| restart.down = None, |restart| restart.filling = None];
+        found.extend(changes.map(|change| {
+            ActionKey::Restart(changed(restart, |restart| {
+                change_restart(&mut restart.value.0, change)
+            }))
+        }));
+    } else if let ActionKey::Event(event) = key {
+        found.push(ActionKey::Event(changed(event, |event| event.value.rv = None)));
+    } else if let ActionKey::Truncate(truncate) = key {
+        found.extend(truncate.value.then.clone().map(ActionKey::End));
+    } else if let ActionKey::Reply(reply) = key
+        && super::names::lie(key).is_none()
+    {
+        let Reply {
+            status, retry_after, ..
+        } = reply.value.clone();
+        let plain = Reply {
+            status,
+            ..Reply::default()
+        };
+        let without_rest = Reply {
+            retry_after,
+            ..plain.clone()
+        };
+        let without_header = changed(&reply.value, |reply| reply.retry_after = None);
+        let error = changed(&reply.value, |reply| reply.status = at(500_u64));
+        let smaller = [plain, without_rest, without_header, error];
+        found.extend(smaller.map(|reply| ActionKey::Reply(reply.into())));
+    }
+    found
+}
+
+/// Removes the replica.
+fn everywhere(key: &mut ActionKey) {
+    if let ActionKey::ClearWatchCache(at) | ActionKey::FreezeWatchCache(at) | ActionKey::ThawWatchCache(at) =
+        key
+    {
+        at.value.0 = None;
+    } else if let ActionKey::LagWatchCache(lag) = key {
+        lag.value.0.replica = None;
+    } else if let ActionKey::Restart(restart) = key {
+        change_restart(&mut restart.value.0, |restart| restart.replica = None);
     }
 }
 
-fn writes(write: &Write) -> Vec<Write> {
-    match write {
-        Write::Apply(object) => objects(object).into_iter().map(Write::Apply).collect(),
-        Write::ApplyMany(kind, count) => numbers(*count, 1)
-            .into_iter()
-            .map(|count| Write::ApplyMany(kind, count))
-            .collect(),
-        Write::Lag(ms, at) => smaller_at(write, numbers(*ms, 1), |ms| Write::Lag(ms, *at)),
-        Write::Restart(down_ms, filling_ms, at) => {
-            let mut found = smaller_at(write, numbers(*down_ms, 0), |ms| {
-                Write::Restart(ms, *filling_ms, *at)
-            });
-            let filling = numbers(*filling_ms, 0).into_iter();
-            found.extend(filling.map(|ms| Write::Restart(*down_ms, ms, *at)));
-            found
+fn change_restart(restart: &mut Option<Restart>, change: fn(&mut Restart)) {
+    restart.iter_mut().for_each(change);
+    *restart = restart.take().filter(|restart| *restart != Restart::default());
+}
+
+// ---- numbers, times, endings and objects
+
+/// A part that can be smaller.
+enum Part<'a> {
+    /// A number, and the least one.
+    Number(&'a mut At<u64>, u64),
+    /// A time of at least a millisecond.
+    Time(&'a mut At<Duration>),
+    Ending(&'a mut At<WordOr<EndingKeys>>),
+    Object(&'a mut ShortObject),
+}
+
+impl Part<'_> {
+    /// Makes it the n-th of its smaller values; returns false if there is none.
+    fn shrink(self, n: usize) -> bool {
+        match self {
+            Self::Number(number, least) => {
+                let smaller = numbers(number.value, least);
+                replace(&mut number.value, smaller, n)
+            }
+            Self::Time(time) => {
+                let ms = numbers(time.value.as_ms().unwrap_or(0), 1).into_iter();
+                replace(&mut time.value, ms.map(Duration::ms), n)
+            }
+            Self::Ending(keys) => {
+                let smaller = keys.value.0.ending().map(endings).unwrap_or_default().iter();
+                replace(keys, smaller.map(|ending| (*ending).into()), n)
+            }
+            Self::Object(object) => {
+                let smaller = objects(object);
+                replace(object, smaller, n)
+            }
         }
-        Write::ClearWatchCache(Some(_)) | Write::Freeze(Some(_)) | Write::Thaw(Some(_)) => {
-            vec![write.everywhere()]
-        }
-        Write::JumpClock(seconds) => {
-            let smaller = numbers(seconds.unsigned_abs(), 1).into_iter();
-            smaller
-                .filter_map(|smaller| i32::try_from(smaller).ok())
-                .map(|smaller| Write::JumpClock(smaller * seconds.signum()))
-                .collect()
-        }
-        Write::Relabel(name, Some(_)) => vec![Write::Relabel(name.clone(), None)],
-        Write::Relabel(_, None)
-        | Write::Delete(_)
-        | Write::Compact
-        | Write::ClearWatchCache(None)
-        | Write::Freeze(None)
-        | Write::Thaw(None)
-        | Write::Restore(_) => Vec::new(),
     }
 }
 
-/// Returns the write at all replicas, and with smaller numbers.
-fn smaller_at(write: &Write, numbers: Vec<u32>, with: impl Fn(u32) -> Write) -> Vec<Write> {
-    let everywhere = write.replica().map(|_| write.everywhere());
-    everywhere
-        .into_iter()
-        .chain(numbers.into_iter().map(with))
-        .collect()
+fn replace<T>(part: &mut T, smaller: impl IntoIterator<Item = T>, n: usize) -> bool {
+    let nth = smaller.into_iter().nth(n);
+    nth.map(|smaller| *part = smaller).is_some()
 }
 
-fn answers(answer: &ResponseFault) -> Vec<ResponseFault> {
-    match *answer {
-        ResponseFault::Refuse(reply) => {
-            let plain = Reply {
-                status: reply.status,
-                retry_after: None,
-                rest: "",
-            };
-            vec![
-                ResponseFault::Refuse(plain),
-                ResponseFault::Refuse(Reply { rest: "", ..reply }),
-                ResponseFault::Refuse(Reply {
-                    retry_after: None,
-                    ..reply
-                }),
-                ResponseFault::Refuse(Reply { status: 500, ..reply }),
-            ]
+/// Returns copies in which one part is smaller.
+fn smaller_parts<T: Clone>(whole: &T, parts: fn(&mut T) -> Vec<Part<'_>>) -> Vec<T> {
+    let mut found = Vec::new();
+    for index in 0..parts(&mut whole.clone()).len() {
+        for n in 0.. {
+            let mut smaller = whole.clone();
+            let part = parts(&mut smaller).into_iter().nth(index);
+            if !part.is_some_and(|part| part.shrink(n)) {
+                break;
+            }
+            found.push(smaller);
         }
-        ResponseFault::Repeat(times) => numbers(times, 2).into_iter().map(ResponseFault::Repeat).collect(),
-        ResponseFault::Coalesce(events) => numbers(events, 2)
-            .into_iter()
-            .map(ResponseFault::Coalesce)
-            .collect(),
-        ResponseFault::Delay(ms) => numbers(ms, 1).into_iter().map(ResponseFault::Delay).collect(),
-        ResponseFault::RefuseConnections(ms) => numbers(ms, 1)
-            .into_iter()
-            .map(ResponseFault::RefuseConnections)
-            .collect(),
-        ResponseFault::Drip(bytes, ms) => {
-            let smaller = numbers(bytes, 1)
-                .into_iter()
-                .map(|bytes| ResponseFault::Drip(bytes, ms));
-            let sooner = numbers(ms, 1)
-                .into_iter()
-                .map(|ms| ResponseFault::Drip(bytes, ms));
-            smaller.chain(sooner).collect()
-        }
-        ResponseFault::Truncate(cut, ending) => {
-            let cuts: Vec<Cut> = match cut {
-                Cut::Bytes(bytes) => numbers(bytes, 0).into_iter().map(Cut::Bytes).collect(),
-                Cut::Events(events, percent) => numbers(events, 0)
-                    .into_iter()
-                    .map(|events| Cut::Events(events, percent))
-                    .chain(
-                        numbers(percent, 0)
-                            .into_iter()
-                            .map(|percent| Cut::Events(events, percent)),
-                    )
-                    .collect(),
-            };
-            let endings = endings(ending)
-                .into_iter()
-                .map(|ending| ResponseFault::Truncate(cut, ending));
-            std::iter::once(ResponseFault::End(ending))
-                .chain(cuts.into_iter().map(|cut| ResponseFault::Truncate(cut, ending)))
-                .chain(endings)
-                .collect()
-        }
-        ResponseFault::End(ending) => endings(ending).into_iter().map(ResponseFault::End).collect(),
-        ResponseFault::NoAnswer(ending) => endings(ending)
-            .into_iter()
-            .filter(|ending| *ending != Ending::Eof)
-            .map(ResponseFault::NoAnswer)
-            .collect(),
-        ResponseFault::Error(_)
-        | ResponseFault::Bookmark
-        | ResponseFault::NoBookmarks
-        | ResponseFault::EndMarker(_)
-        | ResponseFault::SplitUtf8
-        | ResponseFault::Gzip
-        | ResponseFault::Goaway
-        | ResponseFault::EditPage(_) => Vec::new(),
     }
+    found
+}
+
+fn step_parts(step: &mut StepKeys) -> Vec<Part<'_>> {
+    let times = step.times.iter_mut().map(|times| Part::Number(times, 1));
+    let when = step.when.iter_mut().map(|when| &mut when.value.0);
+    let waits = when.flat_map(|when| [&mut when.after, &mut when.quiet]);
+    let durations = waits.chain([&mut step.lasts]).flatten().map(Part::Time);
+    times.chain(durations).collect()
+}
+
+fn key_parts(key: &mut ActionKey) -> Vec<Part<'_>> {
+    if let ActionKey::Apply(objects) = key {
+        let shorts = objects
+            .value
+            .0
+            .iter_mut()
+            .filter_map(|object| object.value.short_mut());
+        let parts = shorts.map(|short| match &mut short.repeat {
+            Some(_) => short.repeat.as_mut().map(|repeat| Part::Number(repeat, 1)),
+            None => Some(Part::Object(short)),
+        });
+        return parts.flatten().collect();
+    }
+    if let ActionKey::Event(event) = key {
+        let object = event.value.object.iter_mut();
+        let short = object.filter_map(|object| object.value.short_mut());
+        return short.map(Part::Object).collect();
+    }
+    if let ActionKey::RepeatEvent(number) | ActionKey::ReorderEvents(number) | ActionKey::Coalesce(number) =
+        key
+    {
+        return vec![Part::Number(number, 2)];
+    }
+    if let ActionKey::DropEvents(number) = key {
+        return vec![Part::Number(number, 1)];
+    }
+    if let ActionKey::Delay(time) | ActionKey::Refuse(time) = key {
+        return vec![Part::Time(time)];
+    }
+    if let ActionKey::LagWatchCache(lag) = key {
+        return lag.value.0.by.iter_mut().map(Part::Time).collect();
+    }
+    if let ActionKey::Restart(restart) = key {
+        let times = restart
+            .value
+            .0
+            .iter_mut()
+            .flat_map(|restart| [&mut restart.down, &mut restart.filling]);
+        return times.flatten().map(Part::Time).collect();
+    }
+    if let ActionKey::JumpClock(jump) = key {
+        let times = [&mut jump.value.forward, &mut jump.value.back].into_iter();
+        return times.flatten().map(Part::Time).collect();
+    }
+    if let ActionKey::Drip(drip) = key {
+        let bytes = drip.value.bytes.iter_mut().map(|bytes| Part::Number(bytes, 1));
+        return bytes.chain(drip.value.every.iter_mut().map(Part::Time)).collect();
+    }
+    if let ActionKey::Truncate(truncate) = key {
+        let Truncate {
+            after_bytes,
+            after_events,
+            percent,
+            then,
+        } = &mut truncate.value;
+        let numbers = [after_bytes, after_events, percent].into_iter().flatten();
+        let numbers = numbers.map(|number| Part::Number(number, 0));
+        return numbers.chain(then.iter_mut().map(Part::Ending)).collect();
+    }
+    if let ActionKey::End(how) | ActionKey::NoAnswer(how) = key {
+        return vec![Part::Ending(how)];
+    }
+    Vec::new()
 }
 
 /// Returns simpler endings.
-fn endings(ending: Ending) -> Vec<Ending> {
+fn endings(ending: Ending) -> &'static [Ending] {
     match ending {
-        Ending::Eof => Vec::new(),
-        Ending::Fin => vec![Ending::Eof],
-        Ending::Rst => vec![Ending::Eof, Ending::Fin],
+        Ending::Eof => &[],
+        Ending::Fin => &[Ending::Eof],
+        Ending::Rst => &[Ending::Eof, Ending::Fin],
         Ending::Stall | Ending::NoCloseNotify | Ending::RstStream(_) | Ending::Goaway(_) => {
-            vec![Ending::Eof, Ending::Fin, Ending::Rst]
+            &[Ending::Eof, Ending::Fin, Ending::Rst]
         }
-    }
-}
-
-fn lies(lie: &Lie) -> Vec<Lie> {
-    match lie {
-        Lie::Drop(count) => numbers(*count, 1).into_iter().map(Lie::Drop).collect(),
-        Lie::Reorder(count) => numbers(*count, 2).into_iter().map(Lie::Reorder).collect(),
-        Lie::Event(kind, object, version) => {
-            let smaller = objects(object)
-                .into_iter()
-                .map(|object| Lie::Event(kind, object, *version));
-            std::iter::once(Lie::Event(kind, object.clone(), None))
-                .chain(smaller)
-                .collect()
-        }
-        Lie::Unreadable(_) | Lie::Bookmark(_) | Lie::Page(_) => Vec::new(),
     }
 }
 
