@@ -32,7 +32,7 @@ pub fn refusal(kind: &ApiResource, object: &Value) -> Option<String> {
 }
 
 /// Returns the bytes of a value as JSON, not counting escapes.
-pub(crate) fn json_bytes(value: &Value) -> usize {
+pub fn json_bytes(value: &Value) -> usize {
     match value {
         Value::Null => 4,
         Value::Bool(value) => 5 - usize::from(*value),

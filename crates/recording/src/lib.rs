@@ -15,7 +15,6 @@ mod operations;
 mod steps;
 mod store;
 mod story;
-mod yaml;
 
 pub use chosen::{Cannot, violations};
 pub use file::{Header, Origin, ReadError, Recording, read, write_header, write_record, write_records};

@@ -1,12 +1,17 @@
 //! Changes of store and watch caches, and the actions that make them.
 
+use scenario::raw::{
+    ActionKey, At, Duration, First, JumpClock, Lag, OrNothing, ReplicaWord, Restart, Turned,
+};
 use trace::record::{CacheTurn, Replica, Turn};
 
+use crate::steps::at;
+
 /// What an action does to open watches and to old versions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Operation {
-    /// The action, as in a scenario file.
-    pub(crate) action: String,
+    /// The action.
+    pub(crate) action: ActionKey,
     /// Whether it ends watches by itself.
     pub(crate) ends_watches: bool,
     /// Whether it makes old versions 410.
@@ -17,61 +22,71 @@ pub(crate) struct Operation {
 
 /// Returns the operation that makes a change; `None`: no action makes it, or it has no effect.
 pub(crate) fn of(turn: &Turn) -> Option<Operation> {
-    let keys = |keys: &[String]| keys.join(", ");
-    let of_replica =
-        |replica: &Option<Replica>| replica.map(|replica| format!("replica: {}", replica.word()));
     let made = match turn {
-        Turn::Compacted { .. } => operation("compact", (false, true, false)),
-        Turn::CachesRestarted => operation("clear_watch_cache", (true, true, false)),
-        Turn::Cache { now, replica, .. } => {
-            let at = of_replica(replica);
-            let with = |word: &str| match &at {
-                Some(at) => format!("{{{word}: {{{at}}}}}"),
-                None => word.to_owned(),
-            };
-            match now {
-                CacheTurn::Cleared => operation(&with("clear_watch_cache"), (true, true, false)),
-                CacheTurn::Frozen => operation(&with("freeze_watch_cache"), (false, false, true)),
-                CacheTurn::Thawed => operation(&with("thaw_watch_cache"), (false, false, false)),
-                CacheTurn::LagsBy(ms) => {
-                    let by: Vec<String> = [format!("by: {ms}ms")].into_iter().chain(at).collect();
-                    let action = format!("{{lag_watch_cache: {{{}}}}}", keys(&by));
-                    operation(&action, (false, false, true))
-                }
-            }
+        Turn::Compacted { .. } => operation(ActionKey::Compact(().into()), (false, true, false)),
+        Turn::CachesRestarted => operation(ActionKey::ClearWatchCache(turned(None)), (true, true, false)),
+        Turn::Cache { now, replica, .. } => cache(*now, *replica),
+        Turn::Refused { ms } => {
+            let refuse = ActionKey::Refuse(Duration::ms(*ms).into());
+            operation(refuse, (false, false, false))
         }
-        Turn::Refused { ms } => operation(&format!("{{refuse: {ms}ms}}"), (false, false, false)),
         Turn::Restarted {
             replica,
             down_ms,
             filling_ms,
         } => {
-            let some = |key: &str, ms: &u64| (*ms > 0).then(|| format!("{key}: {ms}ms"));
-            let after = [
-                some("down", down_ms),
-                some("filling", filling_ms),
-                of_replica(replica),
-            ];
-            let after: Vec<String> = after.into_iter().flatten().collect();
-            let action = match after.as_slice() {
-                [] => "restart".to_owned(),
-                after => format!("{{restart: {{{}}}}}", keys(after)),
+            let some = |ms: u64| Some(ms).filter(|ms| *ms > 0).map(|ms| Duration::ms(ms).into());
+            let restart = Restart {
+                down: some(*down_ms),
+                replica: replica.map(|replica| word(replica).into()),
+                filling: some(*filling_ms),
             };
-            operation(&action, (true, true, false))
+            let restart = Some(restart).filter(|restart| *restart != Restart::default());
+            let restart = ActionKey::Restart(OrNothing(restart).into());
+            operation(restart, (true, true, false))
         }
         Turn::ClockSet { by_ms } => {
-            let way = if *by_ms < 0 { "back" } else { "forward" };
-            let action = format!("{{jump_clock: {{{way}: {}ms}}}}", by_ms.unsigned_abs());
-            operation(&action, (false, false, false))
+            let by = at(Duration::ms(by_ms.unsigned_abs()));
+            let (forward, back) = if *by_ms < 0 { (None, by) } else { (by, None) };
+            let jump = ActionKey::JumpClock(JumpClock { forward, back }.into());
+            operation(jump, (false, false, false))
         }
         Turn::Other(_) => return None,
     };
     Some(made)
 }
 
-fn operation(action: &str, (ends_watches, expires, stales): (bool, bool, bool)) -> Operation {
+fn cache(now: CacheTurn, replica: Option<Replica>) -> Operation {
+    let replica: Option<At<ReplicaWord>> = replica.map(|replica| word(replica).into());
+    match now {
+        CacheTurn::Cleared => operation(ActionKey::ClearWatchCache(turned(replica)), (true, true, false)),
+        CacheTurn::Frozen => operation(ActionKey::FreezeWatchCache(turned(replica)), (false, false, true)),
+        CacheTurn::Thawed => operation(ActionKey::ThawWatchCache(turned(replica)), (false, false, false)),
+        CacheTurn::LagsBy(ms) => {
+            let by = at(Duration::ms(ms));
+            let lag = ActionKey::LagWatchCache(First(Lag { by, replica }).into());
+            operation(lag, (false, false, true))
+        }
+    }
+}
+
+fn word(replica: Replica) -> ReplicaWord {
+    match replica {
+        Replica::Primary => ReplicaWord::Primary,
+        Replica::Secondary => ReplicaWord::Secondary,
+    }
+}
+
+fn turned(replica: Option<At<ReplicaWord>>) -> At<OrNothing<Turned>> {
+    let turned = replica.map(|replica| Turned {
+        replica: Some(replica),
+    });
+    OrNothing(turned).into()
+}
+
+fn operation(action: ActionKey, (ends_watches, expires, stales): (bool, bool, bool)) -> Operation {
     Operation {
-        action: action.to_owned(),
+        action,
         ends_watches,
         expires,
         stales,
@@ -81,6 +96,7 @@ fn operation(action: &str, (ends_watches, expires, stales): (bool, bool, bool)) 
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
+    use scenario::raw::ActionKeys;
 
     use super::*;
 
@@ -91,7 +107,7 @@ mod tests {
         "every watch cache of replica primary frozen",
         "{freeze_watch_cache: {replica: primary}}"
     )]
-    #[case("watch cache of pods lags by 5000 ms", "{lag_watch_cache: {by: 5000ms}}")]
+    #[case("watch cache of pods lags by 5000 ms", "{lag_watch_cache: 5s}")]
     #[case(
         "every watch cache of replica secondary lags by 5 ms",
         "{lag_watch_cache: {by: 5ms, replica: secondary}}"
@@ -101,12 +117,13 @@ mod tests {
     #[case("apiserver restarted", "restart")]
     #[case(
         "primary apiserver restarted, down for 3000 ms, watch caches filled 20 ms later",
-        "{restart: {down: 3000ms, filling: 20ms, replica: primary}}"
+        "{restart: {down: 3s, filling: 20ms, replica: primary}}"
     )]
     #[case("clock set back by 9 ms", "{jump_clock: {back: 9ms}}")]
     fn changes_are_actions(#[case] how: &str, #[case] action: &str) {
         let turn = Turn::from(how.to_owned());
-        assert_eq!(of(&turn).expect("an operation").action, action);
+        let found = of(&turn).expect("an operation").action;
+        assert_eq!(ActionKeys::from(found).to_string(), action);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Steps of the scenario that is being written: triggers, actions, the waits between them, and names of versions.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use crate::yaml;
+use scenario::raw::{
+    self, ActionKey, ActionKeys, At, Entries, First, Json, Name, Object, OneOrMany, ShortBody, ShortObject,
+    StepKeys, Text, WordOr,
+};
+use serde_json::Value;
 
 /// Shorter waits are left out: no client reacts to the difference.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -18,27 +19,19 @@ pub(crate) const BOOKMARK_INTERVAL: Duration = Duration::from_secs(5);
 const BOOKMARK_WAIT: Duration = Duration::from_secs(7);
 
 /// When a step runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 enum When {
-    /// A request, as in a scenario file: `{watch: 2}`.
-    Request(String),
+    /// A request.
+    Request(Box<raw::When>),
     /// After the step before it.
     Wait(Duration),
-}
-
-/// An action, and the version that it writes.
-#[derive(Debug, Clone, PartialEq)]
-enum Act {
-    Plain(String),
-    Apply { manifest: Value, name: Option<String> },
-    Delete { key: String, name: Option<String> },
 }
 
 #[derive(Debug)]
 struct Step {
     when: When,
     at: Duration,
-    acts: Vec<Act>,
+    acts: Vec<ActionKeys>,
     comment: Option<String>,
 }
 
@@ -52,7 +45,7 @@ enum Written {
 /// Objects and steps.
 #[derive(Debug)]
 pub(crate) struct Steps {
-    objects: Vec<(Value, Option<String>)>,
+    objects: Vec<Object>,
     steps: Vec<Step>,
     written: BTreeMap<String, Written>,
     longest_wait: Duration,
@@ -81,7 +74,7 @@ impl Steps {
     pub(crate) fn object(&mut self, manifest: Value, version: &str) {
         self.written
             .insert(version.to_owned(), Written::Initially(self.objects.len()));
-        self.objects.push((manifest, None));
+        self.objects.push(object(manifest));
     }
 
     /// The server of the scenario is to send a bookmark before the next action.
@@ -99,9 +92,9 @@ impl Steps {
     }
 
     /// A request arrives.
-    pub(crate) fn request(&mut self, trigger: String, at: Duration) {
+    pub(crate) fn request(&mut self, trigger: raw::When, at: Duration) {
         self.steps.push(Step {
-            when: When::Request(trigger),
+            when: When::Request(Box::new(trigger)),
             at,
             acts: Vec::new(),
             comment: None,
@@ -114,33 +107,39 @@ impl Steps {
     }
 
     /// Adds an action to the step of the request that has just arrived.
-    pub(crate) fn at_request(&mut self, action: String) {
+    pub(crate) fn at_request(&mut self, action: ActionKey) {
         if let Some(step) = self.steps.last_mut() {
-            step.acts.push(Act::Plain(action));
+            step.acts.push(action.into());
         }
     }
 
     /// Adds an action at a time. `waits`: the wait before it matters. `at_request`: it is part of what a request meets.
-    pub(crate) fn act(&mut self, action: String, at: Duration, waits: bool, at_request: bool) {
+    pub(crate) fn act(&mut self, action: ActionKey, at: Duration, waits: bool, at_request: bool) {
         self.step_for(at, waits, at_request);
         self.at_request(action);
     }
 
     pub(crate) fn apply(&mut self, manifest: Value, version: &str, at: Duration, at_request: bool) {
-        self.write(Act::Apply { manifest, name: None }, version, at, at_request);
+        let apply = ActionKey::Apply(OneOrMany(vec![object(manifest).into()]).into());
+        self.write(apply, version, at, at_request);
     }
 
     pub(crate) fn delete(&mut self, key: String, version: &str, at: Duration, at_request: bool) {
-        self.write(Act::Delete { key, name: None }, version, at, at_request);
+        let name = Name {
+            name: Some(key.into()),
+            ..Name::default()
+        };
+        let delete = ActionKey::Delete(OneOrMany(vec![First(name)]).into());
+        self.write(delete, version, at, at_request);
     }
 
-    fn write(&mut self, act: Act, version: &str, at: Duration, at_request: bool) {
+    fn write(&mut self, act: ActionKey, version: &str, at: Duration, at_request: bool) {
         self.step_for(at, false, at_request);
         let nth = self.steps.len().saturating_sub(1);
         if let Some(step) = self.steps.last_mut() {
             self.written
                 .insert(version.to_owned(), Written::By(nth, step.acts.len()));
-            step.acts.push(act);
+            step.acts.push(act.into());
         }
     }
 
@@ -149,14 +148,12 @@ impl Steps {
         let name = format!("v{version}");
         let last = self.steps.len().saturating_sub(1);
         let slot = match *self.written.get(version)? {
-            Written::Initially(nth) => &mut self.objects[nth].1,
+            // A whole manifest has no place for a name.
+            Written::Initially(nth) => &mut self.objects[nth].short_mut()?.binds,
             Written::By(step, _) if step == last && self.is_at_request() => return None,
-            Written::By(step, act) => match &mut self.steps[step].acts[act] {
-                Act::Apply { name, .. } | Act::Delete { name, .. } => name,
-                Act::Plain(_) => return None,
-            },
+            Written::By(step, act) => &mut self.steps[step].acts[act].name,
         };
-        *slot = Some(name.clone());
+        *slot = Some(name.clone().into());
         Some(format!("${name}"))
     }
 
@@ -196,24 +193,20 @@ impl Steps {
         });
     }
 
-    /// Writes the objects.
-    pub(crate) fn write_objects(&self, text: &mut String) {
-        if self.objects.is_empty() {
-            return;
-        }
-        text.push_str("objects:\n");
-        for (manifest, name) in &self.objects {
-            let mut entry = short(manifest);
-            if let Some(name) = name {
-                entry["as"] = json!(name);
-            }
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "  - {}", yaml::flow(&entry));
-        }
+    /// Returns the objects of the file.
+    pub(crate) fn file_objects(&self) -> Option<Vec<At<Object>>> {
+        let objects: Vec<_> = self.objects.iter().cloned().map(At::from).collect();
+        (!objects.is_empty()).then_some(objects)
     }
 
-    /// Writes the steps: a request without actions only where something follows that has to wait for it.
-    pub(crate) fn write_steps(&self, text: &mut String) {
+    /// Returns the actions.
+    pub(crate) fn actions(&self) -> impl Iterator<Item = &ActionKey> {
+        let acts = self.steps.iter().flat_map(|step| &step.acts);
+        acts.filter_map(ActionKeys::key)
+    }
+
+    /// Returns the steps of the file: a request without actions only where something follows that has to wait for it.
+    pub(crate) fn file_steps(&self) -> Option<Vec<At<WordOr<raw::Step>>>> {
         let needed = |nth: usize| {
             let step = &self.steps[nth];
             let next = self.steps.get(nth + 1);
@@ -221,86 +214,79 @@ impl Steps {
                 next.is_some_and(|next| matches!(next.when, When::Wait(_)) && !next.acts.is_empty());
             !step.acts.is_empty() || matches!(step.when, When::Request(_)) && is_waited_for
         };
-        let kept: Vec<&Step> = (0..self.steps.len())
-            .filter(|nth| needed(*nth))
-            .map(|nth| &self.steps[nth])
-            .collect();
-        if kept.is_empty() {
-            return;
-        }
-        text.push_str("steps:\n");
-        for step in kept {
-            if let Some(comment) = &step.comment {
-                let _ = writeln!(text, "  # {comment}");
-            }
-            let when = match &step.when {
-                When::Request(trigger) => Some(format!("when: {trigger}")),
-                When::Wait(wait) if wait.is_zero() => None,
-                When::Wait(wait) => Some(format!("when: {{after: {}}}", millis(*wait))),
-            };
-            let acts: Vec<String> = step.acts.iter().map(action).collect();
-            match (when, acts.as_slice()) {
-                (Some(when), []) => {
-                    let _ = writeln!(text, "  - {when}");
-                }
-                (Some(when), [act]) => {
-                    let _ = writeln!(text, "  - {when}\n    do: {act}");
-                }
-                (None, [act]) => {
-                    let _ = writeln!(text, "  - do: {act}");
-                }
-                (when, acts) => {
-                    let start = when.map_or("  - do:".to_owned(), |when| format!("  - {when}\n    do:"));
-                    let _ = writeln!(text, "{start}");
-                    for act in acts {
-                        let _ = writeln!(text, "      - {act}");
-                    }
-                }
-            }
+        let kept = (0..self.steps.len()).filter(|nth| needed(*nth));
+        let steps: Vec<_> = kept.map(|nth| self.steps[nth].keys().into()).collect();
+        (!steps.is_empty()).then_some(steps)
+    }
+}
+
+impl Step {
+    fn keys(&self) -> StepKeys {
+        let when = match &self.when {
+            When::Request(trigger) => Some((**trigger).clone()),
+            When::Wait(wait) if wait.is_zero() => None,
+            When::Wait(wait) => Some(raw::When {
+                after: at(time(*wait)),
+                ..raw::When::default()
+            }),
+        };
+        let acts: Vec<_> = self.acts.iter().map(|act| WordOr(act.clone()).into()).collect();
+        StepKeys {
+            when: when.map(|when| WordOr(when).into()),
+            actions: (!acts.is_empty()).then(|| OneOrMany(acts).into()),
+            comment: self.comment.clone(),
+            ..StepKeys::default()
         }
     }
 }
 
-fn action(act: &Act) -> String {
-    let (mut map, name) = match act {
-        Act::Plain(action) => return action.clone(),
-        Act::Apply { manifest, name } => (json!({ "apply": short(manifest) }), name),
-        Act::Delete { key, name } => (json!({ "delete": key }), name),
-    };
-    if let Some(name) = name {
-        map["as"] = json!(name);
-    }
-    yaml::flow(&map)
+/// Returns a key with its value.
+pub(crate) fn at<T>(value: impl Into<T>) -> Option<At<T>> {
+    Some(value.into().into())
 }
 
 /// Returns the short form of a plain ConfigMap; of anything else the manifest.
-fn short(manifest: &Value) -> Value {
-    let known = ["apiVersion", "kind", "metadata", "data"];
-    let metadata = manifest["metadata"].as_object();
-    let in_metadata = ["name", "namespace", "labels", "annotations", "finalizers"];
-    let is_plain = manifest["kind"] == "ConfigMap"
-        && manifest["apiVersion"] == "v1"
-        && manifest
-            .as_object()
-            .is_some_and(|fields| fields.keys().all(|field| known.contains(&field.as_str())))
-        && metadata.is_some_and(|fields| fields.keys().all(|field| in_metadata.contains(&field.as_str())));
-    let Some(metadata) = metadata.filter(|_| is_plain) else {
-        return manifest.clone();
-    };
-    let mut map = Value::Object(metadata.clone());
-    if let Some(data) = manifest.get("data").filter(|data| data.is_object()) {
-        map["data"] = data.clone();
+fn object(manifest: Value) -> Object {
+    match short(&manifest) {
+        Some(body) => Object::Short(Box::new(ShortObject::new("configmap", body))),
+        None => Object::Whole(Json(manifest)),
     }
-    json!({ "configmap": map })
 }
 
-/// Returns a time in the format of scenario files.
-pub(crate) fn millis(time: Duration) -> String {
-    let ms = time.as_millis().max(1);
-    match ms % 1000 {
-        0 => format!("{}s", ms / 1000),
-        _ => format!("{ms}ms"),
+fn short(manifest: &Value) -> Option<ShortBody> {
+    let has_only = |value: &Value, known: &[&str]| {
+        let mut fields = value.as_object().into_iter().flat_map(|fields| fields.keys());
+        fields.all(|field| known.contains(&field.as_str()))
+    };
+    let metadata = &manifest["metadata"];
+    let is_plain = manifest["kind"] == "ConfigMap"
+        && manifest["apiVersion"] == "v1"
+        && has_only(manifest, &["apiVersion", "kind", "metadata", "data"])
+        && has_only(metadata, &["name", "namespace", "labels", "annotations"]);
+    if !is_plain {
+        return None;
     }
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    // A map of texts; of another value, the whole object is written as it is.
+    let texts = |value: Option<&Value>| {
+        let Some(value) = value else { return Some(None) };
+        let entries = value.as_object()?.iter();
+        let entries = entries.map(|(key, value)| Some((key.clone().into(), Text(text(value)?))));
+        Some(Some(Entries(entries.collect::<Option<Vec<_>>>()?)))
+    };
+    Some(ShortBody {
+        name: Some(text(&metadata["name"])?.into()),
+        namespace: metadata.get("namespace").and_then(text).map(At::from),
+        labels: texts(metadata.get("labels"))?,
+        annotations: texts(metadata.get("annotations"))?,
+        data: texts(manifest.get("data"))?.map(At::from),
+        ..ShortBody::default()
+    })
+}
+
+/// Returns a time in the format of scenario files, of at least a millisecond.
+pub(crate) fn time(time: Duration) -> raw::Duration {
+    raw::Duration::ms(u64::try_from(time.as_millis().max(1)).unwrap_or(u64::MAX))
 }
 
 /// Returns a time for people.

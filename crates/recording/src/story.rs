@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use exchange::{Exchanges, Kind as RequestKind};
+use scenario::raw::{ActionKey, At, Condition, First, Name, OneOrMany, Text};
 use trace::record::{
     ConnId, ConnectionRecord, ExchangeRecord, Group, ObjectRef, Record, Side, StoreRecord, StoreWrite,
     StreamId, Turn, What, WriteOp,
@@ -23,8 +24,8 @@ use crate::file::{Origin, Recording};
 use crate::manifest::{Contents, Kind, parts};
 use crate::operations;
 use crate::steps::Steps;
+use crate::steps::at as key;
 use crate::store::{Change, Object, Store, number};
-use crate::yaml;
 
 /// Number of objects that never change up to which all are kept.
 const UNTOUCHED_MAX: usize = 20;
@@ -393,10 +394,13 @@ impl<'r> Story<'r> {
                 self.steps.apply(definition, "", at, at_request);
             }
             WriteOp::Delete => {
-                let resource = "customresourcedefinitions.apiextensions.k8s.io";
-                let name = yaml::scalar(&write.object.key);
-                let action = format!("{{delete: {{name: {name}, resource: {resource}}}}}");
-                self.steps.act(action, at, false, at_request);
+                let name = Name {
+                    name: key(write.object.key.as_str()),
+                    resource: key("customresourcedefinitions.apiextensions.k8s.io"),
+                    namespace: None,
+                };
+                let delete = ActionKey::Delete(OneOrMany(vec![First(name)]).into());
+                self.steps.act(delete, at, false, at_request);
             }
             WriteOp::Update => {}
         }
@@ -453,8 +457,8 @@ impl<'r> Story<'r> {
         self.store.restore(to);
         let version = self.written_version(&to.to_string());
         if version.starts_with('$') {
-            self.steps
-                .act(format!("{{restore: {version}}}"), at, true, at_request);
+            let restore = ActionKey::Restore(Text(version).into());
+            self.steps.act(restore, at, true, at_request);
         } else {
             self.unknown.insert(format!(
                 "the write of version {to}, to which the store was restored"
@@ -489,7 +493,8 @@ impl<'r> Story<'r> {
         let newest = self.pending.or(self.open.last().copied());
         if newest.is_some_and(|stream| self.exchanges.of(stream).conn == conn) {
             let at_request = self.is_at_request(at);
-            self.steps.act("goaway".to_owned(), at, false, at_request);
+            self.steps
+                .act(ActionKey::Goaway(().into()), at, false, at_request);
         }
     }
 
@@ -501,9 +506,22 @@ impl<'r> Story<'r> {
         match self.steps.version(version) {
             Some(name) => name,
             None if self.start == Some(version) => "$start".to_owned(),
-            None => format!("{version:?}"),
+            None => version.to_owned(),
         }
     }
+
+    /// Returns a version as the value of a key.
+    fn condition(&mut self, version: &str) -> At<First<Condition>> {
+        condition(&self.written_version(version))
+    }
+}
+
+fn condition(text: &str) -> At<First<Condition>> {
+    let condition = Condition {
+        bare: key(text),
+        ..Condition::default()
+    };
+    First(condition).into()
 }
 
 /// Returns the object that a record shows of a resource: key and version.

@@ -1,6 +1,8 @@
 //! Kinds that a scenario file may use: those served by the fake, and those of the file's own
 //! CustomResourceDefinitions. Defined by the model's catalog.
 
+use std::sync::LazyLock;
+
 use apimachinery::Version;
 use apimachinery::kind::KindRef;
 use builtin_kinds::catalog::Catalog;
@@ -58,10 +60,8 @@ pub(crate) struct Kinds {
 
 impl Default for Kinds {
     fn default() -> Self {
-        Self {
-            catalog: Catalog::of_scenarios(Version::NEWEST),
-            definitions: Vec::new(),
-        }
+        static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::of_scenarios(Version::NEWEST));
+        Self::of(&CATALOG)
     }
 }
 
@@ -100,7 +100,14 @@ impl Kinds {
     /// Returns the kind of a target's resource (`configmaps`, `widgets.probe.example.com`); for a custom resource in
     /// its storage version.
     pub(crate) fn by_resource(&self, resource: &str) -> Option<KindRef> {
-        let mut named = self.all().iter().filter(|kind| kind.qualified() == resource);
+        let is_named = |kind: &KindRef| {
+            let rest = resource.strip_prefix(&*kind.plural);
+            rest.is_some_and(|rest| match kind.group.is_empty() {
+                true => rest.is_empty(),
+                false => rest.strip_prefix('.').is_some_and(|group| group == kind.group),
+            })
+        };
+        let mut named = self.all().iter().filter(|kind| is_named(kind));
         let first = named.clone().next();
         let stored = named.find(|kind| !kind.custom || kind.shows.is_none());
         stored.or(first).cloned()

@@ -95,7 +95,9 @@ impl Duration {
     /// Returns a duration of milliseconds, in the largest unit of which it is a whole number.
     pub fn ms(ms: u64) -> Self {
         let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-        let fits = units.into_iter().find(|(unit, _)| ms > 0 && ms % unit == 0);
+        let fits = units
+            .into_iter()
+            .find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit));
         let (unit, name) = fits.unwrap_or((1, "ms"));
         Self(format!("{}{name}", ms / unit))
     }

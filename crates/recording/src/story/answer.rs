@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use apimachinery::continue_token::ContinueToken;
+use scenario::raw::{ActionKey, At, EditPage, Json, Loose, OneOrMany, Text, Truncate};
 use serde_json::Value;
 use trace::fault::Ending;
 use trace::record::{Side, StreamId, Verb};
 
 use super::exchange::{Exchange, Kind, Page};
-use super::{Story, words};
+use super::{Story, condition, words};
 use crate::file::Origin;
+use crate::steps::{at, time};
 use crate::store::{Object, number};
-use crate::yaml;
 
 /// A shorter time until the response is no delay.
 const SHORTEST_DELAY: Duration = Duration::from_millis(500);
@@ -27,13 +28,12 @@ impl<'r> Story<'r> {
         match (&exchange.head, exchange.end) {
             (None, Some((at, how, Side::Server))) => {
                 if self.ended_at != Some(at) {
-                    self.steps
-                        .at_request(format!("{{no_answer: {}}}", words::ending_value(how)));
+                    self.steps.at_request(ActionKey::NoAnswer(how.into()));
                 }
                 return;
             }
             (None, Some((at, _, Side::Client))) if at.saturating_sub(exchange.at) >= SHORTEST_DELAY => {
-                self.steps.at_request("{no_answer: stall}".to_owned());
+                self.steps.at_request(ActionKey::NoAnswer(Ending::Stall.into()));
                 return;
             }
             (None, _) => return,
@@ -41,8 +41,7 @@ impl<'r> Story<'r> {
                 let delay = head.at.saturating_sub(exchange.at);
                 // A stale cache makes reads wait by itself.
                 if delay >= SHORTEST_DELAY && !(self.is_stale && self.origin == Origin::Model) {
-                    self.steps
-                        .at_request(format!("{{delay: {}}}", crate::steps::millis(delay)));
+                    self.steps.at_request(ActionKey::Delay(time(delay).into()));
                 }
                 if self.is_replied(head.status, head.scripted) {
                     let body = self.contents.take(stream, |_| true).filter(|_| head.scripted);
@@ -103,11 +102,12 @@ impl<'r> Story<'r> {
     fn watch_begins(&mut self, exchange: &Exchange<'r>) {
         let dropped = exchange.dropped_at_start(self.store.newest);
         if dropped > 0 {
-            self.steps.at_request(format!("{{drop_events: {dropped}}}"));
+            self.steps
+                .at_request(ActionKey::DropEvents((dropped as u64).into()));
         }
         if exchange.read.verb == Verb::WatchList && self.origin == Origin::Model {
             match exchange.marker() {
-                None if lasted(exchange) => self.steps.at_request("no_bookmarks".to_owned()),
+                None if lasted(exchange) => self.steps.at_request(ActionKey::NoBookmarks(().into())),
                 Some(frame) if frame.scripted => {
                     let kind = &frame.kind;
                     if let trace::record::FrameType::Bookmark {
@@ -115,7 +115,8 @@ impl<'r> Story<'r> {
                     } = kind
                         && value != "true"
                     {
-                        self.steps.at_request(format!("{{end_marker: {value:?}}}"));
+                        self.steps
+                            .at_request(ActionKey::EndMarker(Text::from(value.as_str()).into()));
                         let seq = exchange.frames.iter().find(|(_, of)| std::ptr::eq(*of, frame));
                         self.caused.extend(seq.map(|(seq, _)| *seq));
                     }
@@ -141,10 +142,14 @@ impl<'r> Story<'r> {
         };
         let is_whole = exchange.page.is_some() || exchange.body.is_some();
         match exchange.torn {
-            Some(bytes) => self.steps.at_request(format!(
-                "{{truncate: {{after_bytes: {bytes}, then: {}}}}}",
-                words::ending_value(how)
-            )),
+            Some(bytes) => {
+                let truncate = Truncate {
+                    after_bytes: at(bytes),
+                    then: Some(how.into()),
+                    ..Truncate::default()
+                };
+                self.steps.at_request(ActionKey::Truncate(truncate.into()));
+            }
             None if !is_whole && self.origin != Origin::AuditLog => {
                 self.steps.at_request(words::ending(how));
             }
@@ -157,27 +162,25 @@ impl<'r> Story<'r> {
     }
 
     /// Returns the change of a page that the script of the recorded server made.
-    fn edit(&mut self, stream: StreamId, exchange: &Exchange<'r>, page: &Page<'r>) -> String {
-        let mut keys = Vec::new();
+    fn edit(&mut self, stream: StreamId, exchange: &Exchange<'r>, page: &Page<'r>) -> ActionKey {
+        let mut edit = EditPage::default();
         if number(page.version) != self.store.newest {
-            keys.push(format!("rv: {}", self.written_version(page.version)));
+            edit.rv = Some(self.condition(page.version));
         }
         let is_real = ContinueToken::decode(page.continue_token).is_ok();
         if !page.continue_token.is_empty() && !is_real {
-            keys.push(format!("continue: {}", yaml::scalar(page.continue_token)));
+            edit.continue_token = Some(condition(page.continue_token));
         }
-        if let Some(remaining) = page.remaining {
-            keys.push(format!("remaining: {remaining}"));
-        }
+        edit.remaining = page.remaining.map(At::from);
         let is_item = |key: &str| page.items.iter().any(|item| item.key == key);
         let is_one_page = exchange.kind == Kind::List && page.continue_token.is_empty();
         let missing = self.store.objects().keys().filter(|key| !is_item(key));
         let missing: Vec<&str> = missing.map(|key| crate::manifest::parts(key).1).collect();
         if page.items.is_empty() && !self.store.objects().is_empty() {
-            keys.push("without: \"*\"".to_owned());
+            edit.without = at(OneOrMany(vec![At::from(Text::from("*"))]));
         } else if is_one_page && !missing.is_empty() {
-            let names: Vec<String> = missing.into_iter().map(yaml::scalar).collect();
-            keys.push(format!("without: [{}]", names.join(", ")));
+            let names = missing.into_iter().map(|name| At::from(Text::from(name)));
+            edit.without = at(OneOrMany(names.collect()));
         }
         let mut added = Vec::new();
         for item in page.items {
@@ -194,17 +197,17 @@ impl<'r> Story<'r> {
                 object["metadata"]["resourceVersion"] = Value::String(item.resource_version.clone());
                 object
             });
-            added.push(yaml::flow(&object));
+            added.push(At::from(Loose::Whole(Json(object))));
         }
         if !added.is_empty() {
-            keys.push(format!("add: [{}]", added.join(", ")));
+            edit.add = at(OneOrMany(added));
         }
-        if keys.is_empty() {
+        if edit == EditPage::default() {
             self.unknown
                 .insert("what a scripted page changed beside items and versions".to_owned());
-            keys.push(format!("rv: {}", self.written_version(page.version)));
+            edit.rv = Some(self.condition(page.version));
         }
-        format!("{{edit_page: {{{}}}}}", keys.join(", "))
+        ActionKey::EditPage(edit.into())
     }
 }
 

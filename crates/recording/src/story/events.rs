@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use scenario::raw::{
+    ActionKey, Bookmark, First, Json, Loose, OneOrMany, OrNothing, RawLine, SentEvent, Text,
+};
 use serde_json::{Value, json};
 use trace::fault::Ending;
 use trace::record::{Frame, FrameType, ObjectRef, StreamId};
 
 use super::{Story, words};
 use crate::file::Origin;
+use crate::steps::at as key;
 use crate::store::{Change, number};
-use crate::yaml;
 
 impl Story<'_> {
     /// Whether an action on a watch belongs to the step of its request: the script comes before events that were missed.
@@ -26,7 +29,7 @@ impl Story<'_> {
     }
 
     /// Adds an action on a watch.
-    pub(super) fn on_watch(&mut self, stream: StreamId, action: String, at: Duration, waits: bool) {
+    pub(super) fn on_watch(&mut self, stream: StreamId, action: ActionKey, at: Duration, waits: bool) {
         if !self.is_newest(stream) {
             self.unknown
                 .insert("what was sent on a watch after the client had begun another one".to_owned());
@@ -120,27 +123,20 @@ impl Story<'_> {
             Some(Value::String(text)) => {
                 let newline = text.ends_with('\n');
                 let line = text.strip_suffix('\n').unwrap_or(&text);
-                let line = yaml::scalar(line);
-                let action = match newline {
-                    true => format!("{{send: {line}}}"),
-                    false => format!("{{send: {{text: {line}, newline: false}}}}"),
-                };
-                self.on_watch(stream, action, at, false);
+                self.on_watch(stream, send(line.to_owned(), newline), at, false);
             }
             Some(line) => {
-                let object = yaml::flow(&line["object"]);
-                let kind = yaml::flow(&line["type"]);
-                self.on_watch(
-                    stream,
-                    format!("{{event: {{type: {kind}, object: {object}}}}}"),
-                    at,
-                    false,
-                );
+                let event = SentEvent {
+                    kind: line["type"].as_str().and_then(key),
+                    object: key(Loose::Whole(Json(line["object"].clone()))),
+                    rv: None,
+                };
+                self.on_watch(stream, ActionKey::Event(event.into()), at, false);
             }
             None => {
                 self.raw_lines += 1;
-                let line = format!("{{send: \"{} bytes that were not recorded\"}}", frame.bytes);
-                self.on_watch(stream, line, at, false);
+                let line = format!("{} bytes that were not recorded", frame.bytes);
+                self.on_watch(stream, send(line, true), at, false);
             }
         }
     }
@@ -156,18 +152,13 @@ impl Story<'_> {
             }
             FrameType::Bookmark { initial_events_end } => {
                 let version = frame.resource_version().unwrap_or_default();
-                let mut keys = Vec::new();
-                if number(version) != self.store.newest || number(version) == 0 {
-                    keys.push(format!("rv: {}", self.written_version(version)));
-                }
-                if let Some(value) = initial_events_end {
-                    keys.push(format!("initial_events_end: {value:?}"));
-                }
-                let action = match keys.is_empty() {
-                    true => "bookmark".to_owned(),
-                    false => format!("{{bookmark: {{{}}}}}", keys.join(", ")),
+                let is_own = number(version) != self.store.newest || number(version) == 0;
+                let bookmark = Bookmark {
+                    rv: is_own.then(|| self.condition(version)),
+                    initial_events_end: initial_events_end.as_deref().and_then(key),
                 };
-                self.on_watch(stream, action, at, false);
+                let bookmark = Some(bookmark).filter(|bookmark| *bookmark != Bookmark::default());
+                self.on_watch(stream, ActionKey::Bookmark(OrNothing(bookmark).into()), at, false);
             }
             FrameType::Added | FrameType::Modified | FrameType::Deleted => {
                 if let Some(object) = &frame.object {
@@ -191,11 +182,11 @@ impl Story<'_> {
         let is_current = stored
             .as_ref()
             .is_some_and(|stored| stored.version == of.resource_version);
-        let mut rv = String::new();
+        let mut rv = None;
         let object = if is_current {
-            yaml::scalar(&self.kind.name(&of.key))
+            Value::String(self.kind.name(&of.key))
         } else {
-            rv = format!(", rv: {}", self.written_version(&of.resource_version));
+            rv = Some(self.condition(&of.resource_version));
             let mut manifest = match &sent {
                 Some(sent) => sent["object"].clone(),
                 None => self.kind.manifest(&of.key, &of.resource_version, None),
@@ -209,10 +200,14 @@ impl Story<'_> {
                     metadata.insert("uid".to_owned(), json!(of.uid));
                 }
             }
-            yaml::flow(&manifest)
+            manifest
         };
-        let action = format!("{{event: {{type: {word}, object: {object}{rv}}}}}");
-        self.on_watch(stream, action, at, false);
+        let event = SentEvent {
+            kind: key(word),
+            object: key(Loose::Whole(Json(object))),
+            rv,
+        };
+        self.on_watch(stream, ActionKey::Event(event.into()), at, false);
     }
 
     pub(super) fn on_end(&mut self, stream: StreamId, how: Ending, at: Duration) {
@@ -226,4 +221,14 @@ impl Story<'_> {
             self.pending = None;
         }
     }
+}
+
+/// Returns a line that is sent as it is.
+fn send(line: String, newline: bool) -> ActionKey {
+    let line = RawLine {
+        text: Some(Text(line)),
+        bytes: None,
+        newline: (!newline).then(|| false.into()),
+    };
+    ActionKey::Send(OneOrMany(vec![First(line)]).into())
 }

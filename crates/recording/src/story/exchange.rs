@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use scenario::matching::Read;
+use scenario::raw::{ActionKey, Nth, Truncate, When};
 use trace::fault::Ending;
 use trace::record::{
     ConnId, ExchangeRecord, Frame, FrameType, Group, ObjectRef, Record, Side, StreamId, What,
 };
 
-use super::words;
 use crate::chosen::Chosen;
+use crate::steps::at;
 use crate::store::number;
 
 /// Which request it is, as a trigger counts it.
@@ -52,7 +53,7 @@ pub(super) struct Body<'r> {
 #[derive(Debug, Clone)]
 pub(super) struct Exchange<'r> {
     pub(super) kind: Kind,
-    pub(super) trigger: String,
+    pub(super) trigger: When,
     pub(super) seq: u64,
     pub(super) at: Duration,
     pub(super) conn: ConnId,
@@ -70,7 +71,7 @@ pub(super) struct Exchange<'r> {
 /// Rules that the event of a write meets.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    pub(super) actions: Vec<String>,
+    pub(super) actions: Vec<ActionKey>,
     /// The frames that these rules make.
     pub(super) causes: Vec<u64>,
 }
@@ -82,13 +83,16 @@ impl Exchange<'_> {
     }
 
     /// Returns the action that cuts a frame after `events` whole ones, and ends the response.
-    pub(super) fn cut(&self, events: usize, frame: &Frame) -> String {
+    pub(super) fn cut(&self, events: usize, frame: &Frame) -> ActionKey {
         let percent = (frame.sent * 100 / frame.bytes.max(1)).min(99);
         let how = self.end.map_or(Ending::Stall, |(_, how, _)| how);
-        format!(
-            "{{truncate: {{after_events: {events}, percent: {percent}, then: {}}}}}",
-            words::ending_value(how)
-        )
+        let truncate = Truncate {
+            after_bytes: None,
+            after_events: at(events as u64),
+            percent: at(percent),
+            then: Some(how.into()),
+        };
+        ActionKey::Truncate(truncate.into())
     }
 
     /// Whether it sends the event of a write, or another one, after the record `seq`; or would have sent it.
@@ -101,7 +105,7 @@ impl Exchange<'_> {
     pub(super) fn rules_for(&self, object: &ObjectRef) -> Rules {
         let mut rules = Rules::default();
         if self.withheld.contains(&object) {
-            rules.actions.push("{drop_events: 1}".to_owned());
+            rules.actions.push(ActionKey::DropEvents(1.into()));
         }
         let is_of_it = |frame: &Frame| frame.object.as_deref() == Some(object) && frame.kind.is_change();
         let of_it: Vec<&(u64, &Frame)> = self.frames.iter().filter(|(_, frame)| is_of_it(frame)).collect();
@@ -115,7 +119,9 @@ impl Exchange<'_> {
             .map(|(seq, _)| *seq)
             .collect();
         if of_it.len() > 1 && !moved.is_empty() {
-            rules.actions.push(format!("{{repeat_event: {}}}", of_it.len()));
+            rules
+                .actions
+                .push(ActionKey::RepeatEvent((of_it.len() as u64).into()));
             rules.causes.extend(moved);
         } else if let Some(first) = moved.first() {
             rules.reorder(self, *first);
@@ -130,7 +136,7 @@ impl Exchange<'_> {
     }
 
     /// The first frame that was cut although its object is older than the watch.
-    pub(super) fn cut_at_start(&self, newest: u64) -> Option<(u64, String)> {
+    pub(super) fn cut_at_start(&self, newest: u64) -> Option<(u64, ActionKey)> {
         let at = self.frames.iter().position(|(_, frame)| !frame.whole())?;
         let (seq, frame) = self.frames[at];
         let version = number(frame.resource_version()?);
@@ -157,7 +163,8 @@ impl Rules {
             run.push(*seq);
         }
         if run.len() > 1 {
-            self.actions.push(format!("{{reorder_events: {}}}", run.len()));
+            self.actions
+                .push(ActionKey::ReorderEvents((run.len() as u64).into()));
             self.causes.extend(run);
         }
     }
@@ -313,22 +320,35 @@ struct Counts<'r> {
 }
 
 impl<'r> Counts<'r> {
-    fn count(&mut self, read: Read<'r>) -> (Kind, String) {
+    fn count(&mut self, read: Read<'r>) -> (Kind, When) {
+        let nth = |number: u32| at(Nth(number.to_string()));
         if read.is_watch() {
             self.watches += 1;
-            return (Kind::Watch, format!("{{watch: {}}}", self.watches));
+            let when = When {
+                watch: nth(self.watches),
+                ..When::default()
+            };
+            return (Kind::Watch, when);
         }
         let Some(token) = read.param("continue") else {
             (self.lists, self.pages, self.token) = (self.lists + 1, 1, None);
-            return (Kind::List, format!("{{list: {}}}", self.lists));
+            let when = When {
+                list: nth(self.lists),
+                ..When::default()
+            };
+            return (Kind::List, when);
         };
         // A request that repeats a token is for the same page.
         if self.token != Some(token) {
             self.pages += 1;
             self.token = Some(token);
         }
-        let trigger = format!("{{page: {}, list: {}}}", self.pages.max(2), self.lists.max(1));
-        (Kind::Page(self.pages), trigger)
+        let when = When {
+            list: nth(self.lists.max(1)),
+            page: at(self.pages.max(2)),
+            ..When::default()
+        };
+        (Kind::Page(self.pages), when)
     }
 }
 

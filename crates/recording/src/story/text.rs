@@ -3,15 +3,19 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use apimachinery::Version;
 use scenario::ServerSettings;
-use serde_json::{Map, Value, json};
+use scenario::raw::{
+    ActionKey, At, Client, Expectations, File, First, FirstSet, LanguageVersion, Mode, PageSize, Semantic,
+    Server, ServerVersion, Target, Transport,
+};
+use trace::fault::Ending;
 use trace::record::Verb;
 
 use super::exchange::{Exchange, Kind};
 use super::{Draft, Options, Story};
 use crate::file::Origin;
-use crate::steps::{BOOKMARK_INTERVAL, millis};
-use crate::yaml;
+use crate::steps::{BOOKMARK_INTERVAL, at, time};
 
 /// Longest line of a comment.
 const COLUMNS: usize = 118;
@@ -34,43 +38,50 @@ impl Story<'_> {
                 comment(&mut text, &format!("* {line}"));
             }
         }
+        let file = self.file(options);
         // Writing to a String cannot fail.
-        let _ = write!(text, "scenario: v1\ntitle: {}\n", yaml::scalar(&self.title()));
-        if let Some(violation) = &self.chosen.violation {
-            let _ = writeln!(text, "why: {}", yaml::scalar(&violation.found.sentence));
-            if !violation.found.requirements.is_empty() {
-                let _ = writeln!(text, "covers: [{}]", violation.found.requirements.join(", "));
-            }
-        }
-        let collection = &self.chosen.collection;
-        let mut target = json!({ "resource": resource(&collection.group, &collection.plural) });
-        if self.kind.namespaced {
-            let namespace = if collection.namespace.is_empty() {
-                "all"
-            } else {
-                &collection.namespace
-            };
-            target["namespace"] = json!(namespace);
-        }
-        let _ = writeln!(text, "target: {}", yaml::flow(&target));
-        let mut steps = String::new();
-        self.steps.write_steps(&mut steps);
-        if let Some(server) = self.server(&steps) {
-            let _ = writeln!(text, "server: {}", yaml::flow(&server));
-        }
-        if let Some(client) = self.client() {
-            let _ = writeln!(text, "client: {}", yaml::flow(&client));
-        }
-        self.steps.write_objects(&mut text);
-        text.push_str(&steps);
-        if let Some(violation) = &self.chosen.violation {
-            // The client needs the time to do it again.
-            let left = Duration::from_millis(violation.at_ms).saturating_sub(self.steps.ended_at());
-            let left =
-                Duration::from_secs(left.as_secs() + SETTLE.as_secs()).min(options.longest_wait.max(SETTLE));
-            let _ = writeln!(text, "expect: {{settle: {}}}", millis(left));
-        }
+        let _ = write!(text, "{file}");
         Draft { text, unknown }
+    }
+
+    fn file(&self, options: &Options) -> File {
+        let violation = self.chosen.violation.as_ref();
+        let requirements = violation.map(|violation| &violation.found.requirements);
+        let collection = &self.chosen.collection;
+        let namespace = match collection.namespace.as_str() {
+            "" => "all",
+            namespace => namespace,
+        };
+        let target = Target {
+            resource: at(resource(&collection.group, &collection.plural)),
+            namespace: self.kind.namespaced.then(|| namespace.to_owned().into()),
+        };
+        File {
+            scenario: at(LanguageVersion::V1),
+            title: at(self.title()),
+            why: violation.and_then(|violation| at(violation.found.sentence.as_str())),
+            covers: requirements.filter(|ids| !ids.is_empty()).map(|ids| {
+                ids.iter()
+                    .map(|id| At::from(id.to_string()))
+                    .collect::<Vec<_>>()
+                    .into()
+            }),
+            target: at(First(target)),
+            server: Some(self.server()).filter(|server| *server != Server::default()),
+            client: Some(self.client()).filter(|client| *client != Client::default()),
+            objects: self.steps.file_objects(),
+            steps: self.steps.file_steps(),
+            expect: violation.map(|violation| {
+                // The client needs the time to do it again.
+                let left = Duration::from_millis(violation.at_ms).saturating_sub(self.steps.ended_at());
+                let left = Duration::from_secs(left.as_secs() + SETTLE.as_secs());
+                Expectations {
+                    settle: at(time(left.min(options.longest_wait.max(SETTLE)))),
+                    ..Expectations::default()
+                }
+            }),
+            ..File::default()
+        }
     }
 
     fn source(&self, options: &Options) -> String {
@@ -144,7 +155,7 @@ impl Story<'_> {
             unknown.insert(format!("{} objects that never changed: left out", self.left_out));
         }
         if self.steps.shortened > 0 {
-            let longest = millis(options.longest_wait);
+            let longest = time(options.longest_wait).0;
             unknown.insert(format!(
                 "{} waits longer than {longest}: shortened (--longest-wait)",
                 self.steps.shortened
@@ -179,81 +190,76 @@ impl Story<'_> {
     }
 
     /// Settings that make versions those of the recording, and that the steps need.
-    fn server(&self, steps: &str) -> Option<Value> {
+    fn server(&self) -> Server {
         let before = self.base.saturating_sub(self.steps.objects() as u64);
-        let mut server = Map::new();
-        if before > 0 && before != ServerSettings::default().revision {
-            server.insert("revision".to_owned(), json!(before));
-        }
-        if ["rst_stream:", "goaway"].iter().any(|word| steps.contains(word)) {
-            server.insert("transport".to_owned(), json!("tls_h2"));
-        } else if steps.contains("no_close_notify") {
-            server.insert("transport".to_owned(), json!("tls_http1"));
-        }
-        if self.steps.has_bookmarks {
-            server.insert("bookmark_interval".to_owned(), json!(millis(BOOKMARK_INTERVAL)));
-        }
-        if steps.contains("replica: ") {
-            server.insert("replicas".to_owned(), json!(2));
-        }
+        let endings: Vec<Ending> = self.steps.actions().filter_map(ActionKey::ending).collect();
+        let is_http2 = |ending: &Ending| matches!(ending, Ending::RstStream(_) | Ending::Goaway(_));
+        let has_goaway = self.steps.actions().any(|action| action.word() == "goaway");
+        let transport = if has_goaway || endings.iter().any(is_http2) {
+            Some(Transport::TlsH2)
+        } else {
+            endings
+                .contains(&Ending::NoCloseNotify)
+                .then_some(Transport::TlsHttp1)
+        };
         let header = self.recording.header.as_ref();
         let minor = header.and_then(|header| {
             let release = header.kubernetes.trim_start_matches('v');
             let minor: Vec<&str> = release.split('.').take(2).collect();
-            minor.join(".").parse::<apimachinery::Version>().ok()
+            minor.join(".").parse::<Version>().ok()
         });
-        if let Some(minor) = minor.filter(|minor| *minor != apimachinery::Version::NEWEST) {
-            server.insert("version".to_owned(), json!(minor.name()));
+        Server {
+            version: minor
+                .filter(|minor| *minor != Version::NEWEST)
+                .map(|minor| ServerVersion(minor).into()),
+            revision: Some(before)
+                .filter(|before| *before > 0 && *before != ServerSettings::default().revision)
+                .map(At::from),
+            bookmark_interval: self.steps.has_bookmarks.then(|| time(BOOKMARK_INTERVAL).into()),
+            transport: transport.map(At::from),
+            replicas: self
+                .steps
+                .actions()
+                .any(|action| action.replica().is_some())
+                .then(|| 2.into()),
+            ..Server::default()
         }
-        (!server.is_empty()).then_some(Value::Object(server))
     }
 
     /// Settings of the client that its requests show.
-    fn client(&self) -> Option<Value> {
-        let mut client = Map::new();
-        let mut set = |name: &str, value: Value| drop(client.insert(name.to_owned(), value));
+    fn client(&self) -> Client {
         let collection = &self.chosen.collection;
-        for (name, value) in [("labels", &collection.labels), ("fields", &collection.fields)] {
-            if !value.is_empty() {
-                set(name, json!(value));
-            }
-        }
-        let list = self.exchanges.iter().find(|exchange| exchange.kind == Kind::List);
-        let watch = self
-            .exchanges
-            .iter()
-            .find(|exchange| exchange.kind == Kind::Watch);
-        if let Some(list) = list {
-            match list.read.param("limit") {
-                Some(DEFAULT_LIMIT) => {}
-                Some(limit) => {
-                    if let Ok(limit) = limit.parse::<u32>() {
-                        set("page_size", json!(limit));
-                    }
-                }
-                None => set("page_size", json!("none")),
-            }
-            if list.read.param("resourceVersion") == Some("0") {
-                set("list_semantic", json!("any"));
-            }
-        }
-        if let Some(watch) = watch {
-            if watch.read.verb == Verb::WatchList {
-                set("initial_list", json!("streaming_list"));
-            }
-            if !matches!(watch.read.param("allowWatchBookmarks"), Some("true" | "1")) {
-                set("bookmarks", json!(false));
-            }
-        }
+        let selector = |text: &String| Some(text.clone()).filter(|text| !text.is_empty()).map(At::from);
+        let first = |kind| self.exchanges.iter().find(|exchange| exchange.kind == kind);
+        let (list, watch) = (first(Kind::List), first(Kind::Watch));
+        let limit = list.map(|list| list.read.param("limit"));
+        let page_size = match limit {
+            None | Some(Some(DEFAULT_LIMIT)) => None,
+            Some(Some(limit)) => limit.parse::<u32>().ok().map(|limit| limit.to_string()),
+            Some(None) => Some("none".to_owned()),
+        };
+        let is_any = list.is_some_and(|list| list.read.param("resourceVersion") == Some("0"));
+        let is_streaming = watch.is_some_and(|watch| watch.read.verb == Verb::WatchList);
+        let bookmarks = watch.map(|watch| watch.read.param("allowWatchBookmarks"));
+        let has_none = bookmarks.is_some_and(|asked| !matches!(asked, Some("true" | "1")));
         let is_metadata = |exchange: &Exchange<'_>| {
             exchange
                 .accept
                 .is_some_and(|accept| accept.contains("as=PartialObjectMetadata"))
         };
-        if list.or(watch).is_some_and(is_metadata) {
-            set("mode", json!("metadata"));
+        Client {
+            mode: list
+                .or(watch)
+                .is_some_and(is_metadata)
+                .then(|| Mode::Metadata.into()),
+            labels: selector(&collection.labels),
+            fields: selector(&collection.fields),
+            list_semantic: is_any.then(|| Semantic::Any.into()),
+            initial_list: is_streaming.then(|| FirstSet::StreamingList.into()),
+            page_size: page_size.map(|size| PageSize(size).into()),
+            bookmarks: has_none.then(|| false.into()),
+            ..Client::default()
         }
-        (!client.is_empty()).then_some(Value::Object(client))
     }
 }
 

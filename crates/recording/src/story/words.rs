@@ -1,41 +1,36 @@
-//! Endings, errors and replies, as a scenario file writes them.
+//! Endings, errors and replies, as a scenario has them.
 
-use serde_json::{Map, Value, json};
+use scenario::raw::{ActionKey, At, Json, OneOrMany, Reply, StatusKeys, Text};
+use serde_json::Value;
 use trace::fault::Ending;
 
 use super::exchange::Exchange;
-use crate::yaml;
+use crate::steps::at;
 
 /// Returns an ending as an action.
-pub(super) fn ending(how: Ending) -> String {
+pub(super) fn ending(how: Ending) -> ActionKey {
     match how {
-        Ending::Eof | Ending::Fin | Ending::Rst | Ending::Stall | Ending::NoCloseNotify => how.word(),
-        Ending::RstStream(_) => ending_value(how),
-        Ending::Goaway(_) => format!("{{end: {}}}", ending_value(how)),
-    }
-}
-
-/// Returns an ending as the value of an action.
-pub(super) fn ending_value(how: Ending) -> String {
-    match how {
-        Ending::Eof | Ending::Fin | Ending::Rst | Ending::Stall | Ending::NoCloseNotify => how.word(),
-        Ending::RstStream(code) => format!("{{rst_stream: {}}}", code.word()),
-        Ending::Goaway(code) => format!("{{goaway: {}}}", code.word()),
+        Ending::Eof => ActionKey::Eof(().into()),
+        Ending::Fin => ActionKey::Fin(().into()),
+        Ending::Rst => ActionKey::Rst(().into()),
+        Ending::Stall => ActionKey::Stall(().into()),
+        Ending::NoCloseNotify => ActionKey::NoCloseNotify(().into()),
+        Ending::RstStream(code) => ActionKey::RstStream(code.into()),
+        Ending::Goaway(_) => ActionKey::End(how.into()),
     }
 }
 
 /// Returns an ERROR event. `status`: its Status, if that was recorded.
-pub(super) fn error(code: u16, reason: &str, status: Option<&Value>) -> String {
-    let mut keys = Map::new();
-    let has = |name: &str| status.is_none_or(|status| status.get(name).is_some());
-    if code != 0 && has("code") {
-        keys.insert("code".to_owned(), json!(code));
-    }
-    if !reason.is_empty() {
-        keys.insert("reason".to_owned(), json!(reason));
-    }
-    details(status, &mut keys);
-    format!("{{error: {}}}", yaml::flow(&Value::Object(keys)))
+pub(super) fn error(code: u16, reason: &str, status: Option<&Value>) -> ActionKey {
+    let has_code = code != 0 && status.is_none_or(|status| status.get("code").is_some());
+    let keys = StatusKeys {
+        code: has_code.then(|| u64::from(code).into()),
+        reason: Some(reason).filter(|reason| !reason.is_empty()).and_then(at),
+        message: member(status, "message"),
+        retry_after_seconds: retry_after_seconds(status),
+        causes: causes(status),
+    };
+    ActionKey::Error(keys.into())
 }
 
 /// Returns a response with a status. `body`: what was sent, if that was recorded.
@@ -44,58 +39,53 @@ pub(super) fn reply(
     status: u16,
     retry_after: Option<&str>,
     body: Option<Value>,
-) -> String {
-    let mut keys = Map::from_iter([("status".to_owned(), json!(status))]);
-    if let Some(after) = retry_after {
-        keys.insert("retry_after".to_owned(), json!(after));
-    }
+) -> ActionKey {
+    let mut reply = Reply {
+        status: at(status),
+        retry_after: retry_after.map(Text::from),
+        ..Reply::default()
+    };
     match body {
         Some(body) if body["kind"] == "Status" && body.is_object() => {
-            match body.get("code") {
-                None => drop(keys.insert("code".to_owned(), json!("absent"))),
-                Some(code) if *code != json!(status) => drop(keys.insert("code".to_owned(), code.clone())),
-                Some(_) => {}
-            }
-            if let Some(reason) = body.get("reason") {
-                keys.insert("reason".to_owned(), reason.clone());
-            }
-            details(Some(&body), &mut keys);
+            reply.code = match body.get("code") {
+                None => at("absent"),
+                Some(code) if *code == status => None,
+                Some(code) => Some(text(code).into()),
+            };
+            reply.reason = member(Some(&body), "reason");
+            reply.message = member(Some(&body), "message");
+            reply.retry_after_seconds = retry_after_seconds(Some(&body));
+            reply.causes = causes(Some(&body));
         }
-        Some(Value::String(text)) => drop(keys.insert("body".to_owned(), json!(text))),
-        Some(json) => drop(keys.insert("json".to_owned(), json)),
+        Some(Value::String(text)) => reply.body = Some(Text(text).into()),
+        Some(json) => reply.json = Some(Json(json).into()),
         None => {
-            if let Some(body) = &exchange.body {
-                if let Some(reason) = body.reason {
-                    keys.insert("reason".to_owned(), json!(reason));
-                }
-                if let Some(message) = body.message {
-                    keys.insert("message".to_owned(), json!(message));
-                }
-            }
+            let body = exchange.body.as_ref();
+            reply.reason = body.and_then(|body| body.reason).and_then(at);
+            reply.message = body.and_then(|body| body.message).and_then(at);
         }
     }
-    if exchange.body.as_ref().is_some_and(|body| body.has_token) {
-        keys.insert("inconsistent_token".to_owned(), json!(true));
-    }
-    format!("{{reply: {}}}", yaml::flow(&Value::Object(keys)))
+    let has_token = exchange.body.as_ref().is_some_and(|body| body.has_token);
+    reply.inconsistent_token = has_token.then(|| true.into());
+    ActionKey::Reply(reply.into())
 }
 
-/// Adds what a Status has beside code and reason.
-fn details(status: Option<&Value>, keys: &mut Map<String, Value>) {
-    let Some(status) = status else { return };
-    if let Some(message) = status.get("message") {
-        keys.insert("message".to_owned(), message.clone());
-    }
-    if let Some(seconds) = status["details"].get("retryAfterSeconds") {
-        keys.insert("retry_after_seconds".to_owned(), seconds.clone());
-    }
-    let causes = status["details"]["causes"].as_array();
-    let causes: Vec<Value> = causes
-        .into_iter()
-        .flatten()
-        .map(|cause| cause["reason"].clone())
-        .collect();
-    if !causes.is_empty() {
-        keys.insert("causes".to_owned(), Value::Array(causes));
-    }
+/// Returns a member of a Status.
+fn member(status: Option<&Value>, name: &str) -> Option<At<Text>> {
+    Some(text(status?.get(name)?).into())
+}
+
+/// Returns a value as text.
+fn text(value: &Value) -> Text {
+    Text(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+fn retry_after_seconds(status: Option<&Value>) -> Option<At<u64>> {
+    Some(status?["details"].get("retryAfterSeconds")?.as_u64()?.into())
+}
+
+fn causes(status: Option<&Value>) -> Option<At<OneOrMany<Text>>> {
+    let causes = status?["details"]["causes"].as_array()?;
+    let reasons: Vec<Text> = causes.iter().map(|cause| text(&cause["reason"])).collect();
+    (!reasons.is_empty()).then(|| OneOrMany(reasons).into())
 }

@@ -111,6 +111,46 @@ impl ActionKey {
         own.map_or("", |(section, _)| section)
     }
 
+    /// Returns the replica that it is limited to.
+    pub fn replica(&self) -> Option<ReplicaWord> {
+        let replica = if let Self::LagWatchCache(lag) = self {
+            lag.value.0.replica.as_ref()
+        } else if let Self::Restart(restart) = self {
+            restart.value.0.as_ref()?.replica.as_ref()
+        } else if let Self::ClearWatchCache(at) | Self::FreezeWatchCache(at) | Self::ThawWatchCache(at) = self
+        {
+            at.value.0.as_ref()?.replica.as_ref()
+        } else {
+            None
+        };
+        replica.map(|replica| replica.value)
+    }
+
+    /// Returns how it ends a response or its connection.
+    pub fn ending(&self) -> Option<Ending> {
+        if let Self::End(how) | Self::NoAnswer(how) | Self::LoseAnswer(how) = self {
+            return how.value.0.ending();
+        }
+        if let Self::Truncate(truncate) = self {
+            return truncate.value.then.as_ref()?.value.0.ending();
+        }
+        if let Self::EndAfter(limit) = self {
+            return limit.value.then.as_ref()?.value.0.ending();
+        }
+        if let Self::RstStream(code) = self {
+            return Some(Ending::RstStream(code.value));
+        }
+        let words = [
+            ("eof", Ending::Eof),
+            ("fin", Ending::Fin),
+            ("rst", Ending::Rst),
+            ("stall", Ending::Stall),
+            ("no_close_notify", Ending::NoCloseNotify),
+        ];
+        let own = words.into_iter().find(|(word, _)| *word == self.word());
+        own.map(|(_, ending)| ending)
+    }
+
     /// Returns the objects that it writes.
     pub(crate) fn applied(&self) -> Option<&At<OneOrMany<At<Object>>>> {
         if let Self::Apply(objects) = self {

@@ -1,6 +1,7 @@
 //! Converts short forms and manifests to JSON, and tracks which objects exist.
 
 use apimachinery::kind::{ApiResource, KindRef};
+use builtin_kinds::size::json_bytes;
 use serde_json::{Map, Value, json};
 
 use super::Validator;
@@ -59,7 +60,7 @@ impl Validator<'_> {
         let copies = repeat
             .as_ref()
             .map_or(1, |repeat| usize::try_from(repeat.value).unwrap_or(usize::MAX));
-        if !world.may_hold(template.json.to_string().len().saturating_mul(copies)) {
+        if !world.may_hold(json_bytes(&template.json).saturating_mul(copies)) {
             self.problem(
                 Problem::new(Code::OutOfRange, span, "the objects take more than 512 MiB")
                     .label("up to here")

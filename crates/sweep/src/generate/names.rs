@@ -1,9 +1,7 @@
 //! Names of triggers and actions, by which faults are counted and the rarer one is drawn.
 
 use fake_apiserver::fault::Ending;
-use fake_apiserver::scenario::raw::{
-    ActionKey, ActionKeys, EditPage, EndingKeys, Nth, Reply, StepKeys, When,
-};
+use fake_apiserver::scenario::raw::{ActionKey, ActionKeys, EditPage, Nth, Reply, StepKeys, When};
 
 /// The trigger of a step, without arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +163,7 @@ pub fn name(action: &ActionKeys) -> &'static str {
     if let Some(lie) = lie(key) {
         return lie;
     }
-    if has_replica(key) {
+    if key.replica().is_some() {
         return match key.word() {
             "restart" => "restart of one replica",
             _ => "one replica's watch cache",
@@ -190,12 +188,10 @@ pub fn name(action: &ActionKeys) -> &'static str {
             "other error"
         };
     }
-    if let ActionKey::Truncate(truncate) = key {
-        let then = truncate.value.then.as_ref();
-        return then.map_or(key.word(), |then| with_ending("truncate ", &then.value.0));
-    }
-    if let ActionKey::End(how) = key {
-        return with_ending("end ", &how.value.0);
+    if let "truncate" | "end" = key.word()
+        && let Some(ending) = key.ending()
+    {
+        return with_ending(key.word(), ending);
     }
     key.word()
 }
@@ -251,39 +247,19 @@ fn reply_name(reply: &Reply) -> &'static str {
 }
 
 /// Returns the name of an action that ends a response like this.
-fn with_ending(action: &'static str, how: &EndingKeys) -> &'static str {
-    let word = match how.ending() {
-        None | Some(Ending::Eof) => "eof",
-        Some(Ending::Fin) => "fin",
-        Some(Ending::Rst) => "rst",
-        Some(Ending::Stall) => "stall",
-        Some(Ending::NoCloseNotify) => "no_close_notify",
-        Some(Ending::RstStream(_)) => "rst_stream",
-        Some(Ending::Goaway(_)) => "goaway",
+fn with_ending(action: &'static str, how: Ending) -> &'static str {
+    let word = match how {
+        Ending::Eof => "eof",
+        Ending::Fin => "fin",
+        Ending::Rst => "rst",
+        Ending::Stall => "stall",
+        Ending::NoCloseNotify => "no_close_notify",
+        Ending::RstStream(_) => "rst_stream",
+        Ending::Goaway(_) => "goaway",
     };
     let mut names = NAMES.into_iter();
-    let found = names.find(|name| name.strip_prefix(action) == Some(word));
+    let found = names.find(|name| name.split_once(' ') == Some((action, word)));
     found.unwrap_or(action)
-}
-
-/// Returns whether an action is on one replica.
-fn has_replica(key: &ActionKey) -> bool {
-    if let ActionKey::LagWatchCache(lag) = key {
-        return lag.value.0.replica.is_some();
-    }
-    if let ActionKey::Restart(restart) = key {
-        return restart
-            .value
-            .0
-            .as_ref()
-            .is_some_and(|restart| restart.replica.is_some());
-    }
-    if let ActionKey::ClearWatchCache(at) | ActionKey::FreezeWatchCache(at) | ActionKey::ThawWatchCache(at) =
-        key
-    {
-        return at.value.0.as_ref().is_some_and(|turned| turned.replica.is_some());
-    }
-    false
 }
 
 /// Returns true if an action is on the store or its watch caches, and not on a response.
