@@ -5,11 +5,9 @@
 //! validates them without text, and their `Display` is the file.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
-use serde::ser::{SerializeStruct, Serializer};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 pub use self::actions::*;
@@ -18,8 +16,8 @@ pub use self::rules::*;
 pub use self::steps::*;
 use super::Version;
 use super::catalogue::Provoker;
-use super::kinds::{SHORT_WORDS, short_kinds};
-pub use super::read::{At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr};
+use super::kinds::short_kinds;
+pub use super::read::{At, Both, Entries, First, Json, Nothing, OneOrMany, OrNothing, Text, WordOr};
 use super::words::duration_ms;
 
 mod actions;
@@ -346,7 +344,7 @@ impl JsonSchema for ProbeAfter {
 }
 
 /// An object: a short form (`configmap: {name: a}`), or a full manifest.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename = "\0short-unless-typed")]
 pub enum Object {
     /// The short form.
@@ -376,6 +374,15 @@ impl Object {
 impl From<ShortObject> for At<Object> {
     fn from(short: ShortObject) -> Self {
         Object::Short(Box::new(short)).into()
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Short(short) => short.serialize(serializer),
+            Self::Whole(value) => value.serialize(serializer),
+        }
     }
 }
 
@@ -411,7 +418,7 @@ impl JsonSchema for Object {
 }
 
 /// An object that need not be in the store: a short form, or any JSON.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename = "\0short-or-anything")]
 pub enum Loose {
     /// The short form.
@@ -426,6 +433,15 @@ impl Loose {
         match self {
             Self::Short(short) => Some(short),
             Self::Whole(_) => None,
+        }
+    }
+}
+
+impl Serialize for Loose {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Short(short) => short.serialize(serializer),
+            Self::Whole(value) => value.serialize(serializer),
         }
     }
 }
@@ -447,98 +463,46 @@ impl JsonSchema for Loose {
 macro_rules! short_object {
     ($($(#[$attribute:meta])* $kind:ident,)+) => {
         /// A short form: a kind, and the fields of the object.
-        #[derive(JsonSchema)]
-        #[expect(dead_code, reason = "the schema is all that it is for")]
+        #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
-        #[schemars(rename = "ShortObject")]
-        struct ShortObjectSchema {
+        pub struct ShortObject {
             /// Number of copies; `{i}` in any text counts from 0.
             #[schemars(range(min = 1, max = 100_000))]
-            repeat: Option<At<u64>>,
+            pub repeat: Option<At<u64>>,
             /// The name bound to the resourceVersion of this write: `$name`.
             #[serde(rename = "as")]
-            binds: Option<At<String>>,
+            pub binds: Option<At<String>>,
             $($(#[$attribute])*
-            $kind: Option<At<ShortBody>>,)+
+            pub $kind: Option<At<ShortBody>>,)+
         }
 
-        /// The keys of a short form.
-        const SHORT_FIELDS: &[&str] = &["repeat", "as", $(stringify!($kind)),+];
+        impl ShortObject {
+            /// Returns an object of the kind of this word, of no kind if there is none.
+            pub fn new(kind: &str, body: ShortBody) -> Self {
+                let mut object = Self::default();
+                match kind {
+                    $(stringify!($kind) => object.$kind = Some(body.into()),)+
+                    _ => {}
+                }
+                object
+            }
+
+            /// Returns the kinds given, with their words.
+            pub fn bodies(&self) -> Vec<(&'static str, &At<ShortBody>)> {
+                let bodies = [$((stringify!($kind), self.$kind.as_ref())),+];
+                bodies.into_iter().filter_map(|(word, body)| Some((word, body?))).collect()
+            }
+
+            /// Returns the fields of the object.
+            pub fn body_mut(&mut self) -> Option<&mut ShortBody> {
+                let mut bodies = [$(self.$kind.as_mut()),+].into_iter().flatten();
+                bodies.next().map(|body| &mut body.value)
+            }
+        }
     };
 }
 
 short_kinds!(short_object);
-
-/// An object in short form. A valid one has one kind.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ShortObject {
-    /// Number of copies; `{i}` in any text counts from 0.
-    pub repeat: Option<At<u64>>,
-    /// The name bound to the resourceVersion of this write: `$name`.
-    pub binds: Option<At<String>>,
-    /// The kinds given, and the fields of the object.
-    pub bodies: Vec<(&'static str, At<ShortBody>)>,
-}
-
-impl ShortObject {
-    /// Returns an object of a kind with a short form.
-    pub fn new(kind: &'static str, body: ShortBody) -> Self {
-        Self {
-            bodies: vec![(kind, body.into())],
-            ..Self::default()
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for ShortObject {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keys;
-        impl<'de> Visitor<'de> for Keys {
-            type Value = ShortObject;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ShortObject, A::Error> {
-                let mut read = ShortObject::default();
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        "repeat" => read.repeat = map.next_value()?,
-                        "as" => read.binds = map.next_value()?,
-                        key => {
-                            let kind = SHORT_WORDS.iter().find(|kind| **kind == key);
-                            let kind = kind.ok_or_else(|| A::Error::unknown_field(key, SHORT_FIELDS))?;
-                            read.bodies.push((kind, map.next_value()?));
-                        }
-                    }
-                }
-                Ok(read)
-            }
-        }
-        deserializer.deserialize_struct("ShortObject", SHORT_FIELDS, Keys)
-    }
-}
-
-impl Serialize for ShortObject {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_struct("ShortObject", SHORT_FIELDS.len())?;
-        map.serialize_field("repeat", &self.repeat)?;
-        for (kind, body) in &self.bodies {
-            map.serialize_field(kind, body)?;
-        }
-        map.serialize_field("as", &self.binds)?;
-        map.end()
-    }
-}
-
-impl JsonSchema for ShortObject {
-    fn schema_name() -> Cow<'static, str> {
-        ShortObjectSchema::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        ShortObjectSchema::json_schema(generator)
-    }
-}
 
 /// Fields of an object in short form.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]

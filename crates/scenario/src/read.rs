@@ -10,10 +10,9 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use self::forms::{AT, MANY};
-pub use self::forms::{At, Both, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr};
-pub(crate) use self::forms::{BOTH, FIRST, WORD};
-pub(crate) use self::forms::{Words, given};
+use self::forms::{AT, BOTH, FIRST, MANY, WORD};
+pub use self::forms::{At, Both, Entries, First, Json, Nothing, OneOrMany, OrNothing, Text, WordOr};
+pub(crate) use self::forms::{NOTHING, Words, given};
 use super::span::Span;
 use super::tree::{Kind, Node};
 

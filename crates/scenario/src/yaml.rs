@@ -5,15 +5,12 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use serde::ser::{
-    Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeTuple,
-    Serializer,
-};
+use serde::ser::Serialize;
+use serde_json::{Map, Value};
 
 use super::raw::{ActionKeys, File, Step};
-use super::read::{BOTH, FIRST, WORD};
-use super::span::Span;
-use super::tree::{Kind, Node, plain_to_json};
+use super::read::{NOTHING, WordOr};
+use super::tree::plain_to_json;
 use super::words::duration_ms;
 
 /// Longest line of a value in flow style, in characters.
@@ -25,24 +22,27 @@ const RESERVED: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
 /// Prints the scenario file.
 impl Display for File {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (key, value) in entries(&tree(self)?) {
-            match (key.text(), &value.kind) {
-                (Some("steps"), Kind::Sequence(steps)) => {
+        let Value::Object(keys) = tree(self)? else {
+            return Err(fmt::Error);
+        };
+        for (key, value) in given(&keys) {
+            match (key.as_str(), value) {
+                ("steps", Value::Array(steps)) => {
                     f.write_str("steps:\n")?;
                     let raw = self.steps.iter().flatten().map(|step| &step.value.0);
                     for (step, raw) in steps.iter().zip(raw) {
                         write_step(f, step, raw)?;
                     }
                 }
-                (Some("objects"), Kind::Sequence(objects)) => {
+                ("objects", Value::Array(objects)) => {
                     f.write_str("objects:\n")?;
                     objects.iter().try_for_each(|object| write_item(f, 2, object))?;
                 }
-                (Some("expect"), Kind::Mapping(keys)) if keys.len() > 1 => {
+                ("expect", Value::Object(keys)) if given(keys).count() > 1 => {
                     f.write_str("expect:\n")?;
-                    write_entries(f, 2, keys)?;
+                    write_entries(f, 2, given(keys))?;
                 }
-                _ => write_entry(f, 0, key, value)?,
+                _ => write_value(f, 0, key, value)?,
             }
         }
         Ok(())
@@ -52,81 +52,80 @@ impl Display for File {
 /// Prints the action on one line.
 impl Display for ActionKeys {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&flow(&action(self)?))
+        f.write_str(&flow(&tree(&WordOr(self))?))
     }
 }
 
-fn action(keys: &ActionKeys) -> Result<Node, fmt::Error> {
-    tree(&super::read::WordOr(keys))
-}
-
-fn write_step(f: &mut Formatter<'_>, step: &Node, raw: &Step) -> fmt::Result {
+fn write_step(f: &mut Formatter<'_>, step: &Value, raw: &Step) -> fmt::Result {
     if let Some(comment) = &raw.0.comment {
         writeln!(f, "  # {comment}")?;
     }
-    match &step.kind {
-        Kind::Mapping(keys) if !keys.is_empty() => {
+    match step {
+        Value::Object(keys) if given(keys).next().is_some() => {
             f.write_str("  - ")?;
             write_after_dash(f, 4, keys)
         }
-        Kind::Mapping(_) | Kind::Scalar { .. } | Kind::Sequence(_) => write_item(f, 2, step),
+        _ => write_item(f, 2, step),
     }
 }
 
 /// Writes an item of a list.
-fn write_item(f: &mut Formatter<'_>, indent: usize, item: &Node) -> fmt::Result {
+fn write_item(f: &mut Formatter<'_>, indent: usize, item: &Value) -> fmt::Result {
     write!(f, "{:indent$}- ", "")?;
-    match &item.kind {
-        Kind::Mapping(keys) if keys.len() == 1 || !keys.is_empty() && !fits(indent + 2, item) => {
+    match item {
+        Value::Object(keys)
+            if given(keys).count() == 1 || given(keys).count() > 1 && !fits(indent + 2, item) =>
+        {
             write_after_dash(f, indent + 2, keys)
         }
-        Kind::Mapping(_) | Kind::Scalar { .. } | Kind::Sequence(_) => writeln!(f, "{}", flow(item)),
+        _ => writeln!(f, "{}", flow(item)),
     }
 }
 
 /// Writes the entries of a map that begins in this line.
-fn write_after_dash(f: &mut Formatter<'_>, indent: usize, keys: &[(Node, Node)]) -> fmt::Result {
-    let Some(((key, value), others)) = keys.split_first() else {
-        return Ok(());
-    };
-    write_value(f, indent, key, value)?;
-    write_entries(f, indent, others)
+fn write_after_dash(f: &mut Formatter<'_>, indent: usize, keys: &Map<String, Value>) -> fmt::Result {
+    let mut keys = given(keys);
+    if let Some((key, value)) = keys.next() {
+        write_value(f, indent, key, value)?;
+    }
+    write_entries(f, indent, keys)
 }
 
-fn write_entries(f: &mut Formatter<'_>, indent: usize, keys: &[(Node, Node)]) -> fmt::Result {
-    keys.iter()
-        .try_for_each(|(key, value)| write_entry(f, indent, key, value))
-}
-
-fn write_entry(f: &mut Formatter<'_>, indent: usize, key: &Node, value: &Node) -> fmt::Result {
-    write!(f, "{:indent$}", "")?;
-    write_value(f, indent, key, value)
+fn write_entries<'v>(
+    f: &mut Formatter<'_>,
+    indent: usize,
+    mut keys: impl Iterator<Item = (&'v String, &'v Value)>,
+) -> fmt::Result {
+    keys.try_for_each(|(key, value)| {
+        write!(f, "{:indent$}", "")?;
+        write_value(f, indent, key, value)
+    })
 }
 
 /// Writes a key and its value from the current column.
-fn write_value(f: &mut Formatter<'_>, indent: usize, key: &Node, value: &Node) -> fmt::Result {
-    let key = flow(key);
+fn write_value(f: &mut Formatter<'_>, indent: usize, key: &str, value: &Value) -> fmt::Result {
+    let key = scalar(key);
     let has_room = fits(indent + key.chars().count() + 2, value);
-    match &value.kind {
-        Kind::Mapping(keys) if !has_room && !keys.is_empty() => {
+    match value {
+        Value::Object(keys) if !has_room && !keys.is_empty() => {
             writeln!(f, "{key}:")?;
-            write_entries(f, indent + 2, keys)
+            write_entries(f, indent + 2, given(keys))
         }
-        Kind::Sequence(items) if !has_room && !items.is_empty() => {
+        Value::Array(items) if !has_room && !items.is_empty() => {
             writeln!(f, "{key}:")?;
             items.iter().try_for_each(|item| write_item(f, indent + 2, item))
         }
-        Kind::Scalar { text, plain: false } if !has_room && is_prose(text) => {
+        Value::String(text) if text == NOTHING => writeln!(f, "{key}:"),
+        Value::String(text) if !has_room && is_prose(text) => {
             writeln!(f, "{key}: >-")?;
             write_folded(f, indent + 2, text)
         }
-        Kind::Scalar { text, plain: false } if is_plain(text, false) => writeln!(f, "{key}: {text}"),
-        Kind::Scalar { text, plain: true } if text.is_empty() => writeln!(f, "{key}:"),
-        Kind::Scalar { .. } | Kind::Mapping(_) | Kind::Sequence(_) => writeln!(f, "{key}: {}", flow(value)),
+        Value::String(text) if is_plain(text, false) => writeln!(f, "{key}: {text}"),
+        _ => writeln!(f, "{key}: {}", flow(value)),
     }
 }
 
-fn fits(before: usize, value: &Node) -> bool {
+fn fits(before: usize, value: &Value) -> bool {
     before + flow(value).chars().count() <= COLUMNS
 }
 
@@ -149,45 +148,30 @@ fn write_folded(f: &mut Formatter<'_>, indent: usize, text: &str) -> fmt::Result
 // ---- flow style
 
 /// Returns a value on one line: `{name: a, data: {k: "1"}}`.
-fn flow(node: &Node) -> String {
-    let mut text = String::new();
-    write_flow(&mut text, node);
-    text
+fn flow(value: &Value) -> String {
+    let listed = |items: Vec<String>| items.join(", ");
+    match value {
+        Value::String(text) => scalar(text),
+        Value::Array(items) => format!("[{}]", listed(items.iter().map(flow).collect())),
+        Value::Object(keys) => {
+            let entries = given(keys).map(|(key, value)| format!("{}: {}", scalar(key), flow(value)));
+            format!("{{{}}}", listed(entries.collect()))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
 }
 
-fn write_flow(text: &mut String, node: &Node) {
-    match &node.kind {
-        Kind::Scalar {
-            text: scalar,
-            plain: true,
-        } => text.push_str(scalar),
-        Kind::Scalar {
-            text: scalar,
-            plain: false,
-        } if is_plain(scalar, true) => text.push_str(scalar),
-        Kind::Scalar {
-            text: scalar,
-            plain: false,
-        } => write_quoted(text, scalar),
-        Kind::Sequence(items) => {
-            text.push('[');
-            for (nth, item) in items.iter().enumerate() {
-                text.push_str(if nth > 0 { ", " } else { "" });
-                write_flow(text, item);
-            }
-            text.push(']');
-        }
-        Kind::Mapping(keys) => {
-            text.push('{');
-            for (nth, (key, value)) in keys.iter().enumerate() {
-                text.push_str(if nth > 0 { ", " } else { "" });
-                write_flow(text, key);
-                text.push_str(": ");
-                write_flow(text, value);
-            }
-            text.push('}');
-        }
+/// Returns a text as a scalar: plain, or in quotes.
+fn scalar(text: &str) -> String {
+    if text == NOTHING {
+        return "null".to_owned();
     }
+    if is_plain(text, true) {
+        return text.to_owned();
+    }
+    let mut quoted = String::new();
+    write_quoted(&mut quoted, text);
+    quoted
 }
 
 /// Whether a text needs no quotes: nothing takes it for another type, or for several values.
@@ -248,312 +232,13 @@ fn write_quoted(quoted: &mut String, text: &str) {
     quoted.push('"');
 }
 
-// ---- from values to trees
-
-fn tree(value: &impl Serialize) -> Result<Node, fmt::Error> {
-    let node = value
-        .serialize(Tree { is_first: false })
-        .map_err(|_| fmt::Error)?;
-    Ok(node.unwrap_or_else(nothing))
+fn tree(value: &impl Serialize) -> Result<Value, fmt::Error> {
+    serde_json::to_value(value).map_err(|_| fmt::Error)
 }
 
-fn entries(node: &Node) -> &[(Node, Node)] {
-    match &node.kind {
-        Kind::Mapping(entries) => entries,
-        Kind::Scalar { .. } | Kind::Sequence(_) => &[],
-    }
-}
-
-fn node(kind: Kind) -> Node {
-    let span = Span::default();
-    Node { span, kind }
-}
-
-fn plain(text: impl ToString) -> Option<Node> {
-    let (text, plain) = (text.to_string(), true);
-    Some(node(Kind::Scalar { text, plain }))
-}
-
-fn text(text: &str) -> Option<Node> {
-    let (text, plain) = (text.to_owned(), false);
-    Some(node(Kind::Scalar { text, plain }))
-}
-
-/// The value of a key without one.
-fn nothing() -> Node {
-    node(Kind::Scalar {
-        text: "null".to_owned(),
-        plain: true,
-    })
-}
-
-/// Serializes to a [`Node`]; `None`: an absent key.
-#[derive(Clone, Copy)]
-struct Tree {
-    /// A map that has its first key only is the value of that.
-    is_first: bool,
-}
-
-/// Why a value has no tree: a map has keys that are no texts.
-#[derive(Debug)]
-struct Unprintable(String);
-
-impl Display for Unprintable {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unprintable {}
-
-impl serde::ser::Error for Unprintable {
-    fn custom<T: Display>(message: T) -> Self {
-        Self(message.to_string())
-    }
-}
-
-type Made = Result<Option<Node>, Unprintable>;
-
-macro_rules! plain {
-    ($($name:ident($type:ty)),+ $(,)?) => {
-        $(fn $name(self, value: $type) -> Made {
-            Ok(plain(value))
-        })+
-    };
-}
-
-impl Serializer for Tree {
-    type Ok = Option<Node>;
-    type Error = Unprintable;
-    type SerializeSeq = Items;
-    type SerializeTuple = Items;
-    type SerializeTupleStruct = Impossible<Option<Node>, Unprintable>;
-    type SerializeTupleVariant = Impossible<Option<Node>, Unprintable>;
-    type SerializeMap = Keys;
-    type SerializeStruct = Keys;
-    type SerializeStructVariant = Impossible<Option<Node>, Unprintable>;
-
-    plain! {
-        serialize_bool(bool), serialize_i8(i8), serialize_i16(i16), serialize_i32(i32), serialize_i64(i64),
-        serialize_u8(u8), serialize_u16(u16), serialize_u32(u32), serialize_u64(u64), serialize_f32(f32),
-    }
-
-    fn serialize_f64(self, value: f64) -> Made {
-        // As JSON, so that a whole number stays a float.
-        Ok(plain(serde_json::Value::from(value)))
-    }
-
-    fn serialize_char(self, value: char) -> Made {
-        Ok(text(&value.to_string()))
-    }
-
-    fn serialize_str(self, value: &str) -> Made {
-        Ok(text(value))
-    }
-
-    fn serialize_bytes(self, _value: &[u8]) -> Made {
-        Err(Unprintable::custom("bytes are no value of the language"))
-    }
-
-    fn serialize_none(self) -> Made {
-        Ok(None)
-    }
-
-    fn serialize_some<T: ?Sized + Serialize>(self, value: &T) -> Made {
-        value.serialize(self)
-    }
-
-    fn serialize_unit(self) -> Made {
-        Ok(Some(nothing()))
-    }
-
-    fn serialize_unit_struct(self, _name: &'static str) -> Made {
-        self.serialize_unit()
-    }
-
-    fn serialize_unit_variant(self, _name: &'static str, _index: u32, variant: &'static str) -> Made {
-        Ok(text(variant))
-    }
-
-    fn serialize_newtype_struct<T: ?Sized + Serialize>(self, name: &'static str, value: &T) -> Made {
-        let is_first = name == FIRST;
-        let made = value.serialize(Self { is_first })?;
-        Ok(made.map(|node| match name {
-            WORD => as_word(node),
-            BOTH => joined(node),
-            _ => node,
-        }))
-    }
-
-    fn serialize_newtype_variant<T: ?Sized + Serialize>(
-        self,
-        _name: &'static str,
-        _index: u32,
-        _variant: &'static str,
-        value: &T,
-    ) -> Made {
-        value.serialize(self)
-    }
-
-    fn serialize_seq(self, _length: Option<usize>) -> Result<Items, Unprintable> {
-        Ok(Items(Vec::new()))
-    }
-
-    fn serialize_tuple(self, _length: usize) -> Result<Items, Unprintable> {
-        Ok(Items(Vec::new()))
-    }
-
-    fn serialize_map(self, _length: Option<usize>) -> Result<Keys, Unprintable> {
-        Ok(Keys {
-            is_first: false,
-            first: None,
-            entries: Vec::new(),
-        })
-    }
-
-    fn serialize_struct(self, _name: &'static str, _length: usize) -> Result<Keys, Unprintable> {
-        Ok(Keys {
-            is_first: self.is_first,
-            first: None,
-            entries: Vec::new(),
-        })
-    }
-
-    fn serialize_tuple_struct(
-        self,
-        name: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, Unprintable> {
-        Err(Unprintable::custom(name))
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        name: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Unprintable> {
-        Err(Unprintable::custom(name))
-    }
-
-    fn serialize_struct_variant(
-        self,
-        name: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, Unprintable> {
-        Err(Unprintable::custom(name))
-    }
-}
-
-/// Returns the word of a map whose only key has no value.
-fn as_word(node: Node) -> Node {
-    match entries(&node) {
-        [(key, value)] if value.is_null() => key.clone(),
-        _ => node,
-    }
-}
-
-/// Returns the map with the keys of both halves.
-fn joined(halves: Node) -> Node {
-    let Kind::Sequence(halves) = halves.kind else {
-        return halves;
-    };
-    node(Kind::Mapping(halves.iter().flat_map(entries).cloned().collect()))
-}
-
-/// Items of a list.
-struct Items(Vec<Node>);
-
-impl SerializeSeq for Items {
-    type Ok = Option<Node>;
-    type Error = Unprintable;
-
-    fn serialize_element<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unprintable> {
-        let made = value.serialize(Tree { is_first: false })?;
-        self.0.push(made.unwrap_or_else(nothing));
-        Ok(())
-    }
-
-    fn end(self) -> Made {
-        Ok(Some(node(Kind::Sequence(self.0))))
-    }
-}
-
-impl SerializeTuple for Items {
-    type Ok = Option<Node>;
-    type Error = Unprintable;
-
-    fn serialize_element<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unprintable> {
-        SerializeSeq::serialize_element(self, value)
-    }
-
-    fn end(self) -> Made {
-        SerializeSeq::end(self)
-    }
-}
-
-/// Entries of a map.
-struct Keys {
-    is_first: bool,
-    /// The first key of the struct, given or not.
-    first: Option<&'static str>,
-    entries: Vec<(Node, Node)>,
-}
-
-impl SerializeMap for Keys {
-    type Ok = Option<Node>;
-    type Error = Unprintable;
-
-    fn serialize_key<T: ?Sized + Serialize>(&mut self, key: &T) -> Result<(), Unprintable> {
-        let made = key.serialize(Tree { is_first: false })?;
-        self.entries.push((made.unwrap_or_else(nothing), nothing()));
-        Ok(())
-    }
-
-    fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unprintable> {
-        let made = value.serialize(Tree { is_first: false })?;
-        if let (Some(made), Some((_, value))) = (made, self.entries.last_mut()) {
-            *value = made;
-        }
-        Ok(())
-    }
-
-    fn end(self) -> Made {
-        Ok(Some(node(Kind::Mapping(self.entries))))
-    }
-}
-
-impl SerializeStruct for Keys {
-    type Ok = Option<Node>;
-    type Error = Unprintable;
-
-    fn serialize_field<T: ?Sized + Serialize>(
-        &mut self,
-        key: &'static str,
-        value: &T,
-    ) -> Result<(), Unprintable> {
-        self.first.get_or_insert(key);
-        let made = value.serialize(Tree { is_first: false })?;
-        let value = made.map(|value| match value.is_null() {
-            true => plain(""),
-            false => Some(value),
-        });
-        self.entries.extend(text(key).zip(value.flatten()));
-        Ok(())
-    }
-
-    fn end(self) -> Made {
-        let is_scalar = |value: &Node| matches!(value.kind, Kind::Scalar { .. });
-        match self.entries.as_slice() {
-            [(key, value)] if self.is_first && key.text() == self.first && is_scalar(value) => {
-                Ok(Some(value.clone()))
-            }
-            _ => Ok(Some(node(Kind::Mapping(self.entries)))),
-        }
-    }
+/// Returns the keys that are given, with their values.
+fn given(keys: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    keys.iter().filter(|(_, value)| !value.is_null())
 }
 
 #[cfg(test)]

@@ -274,7 +274,8 @@ fn expired(reason: &str) -> StepKeys {
 
 /// Returns `name`, or `namespace/name`.
 fn key_of(object: &ShortObject) -> Option<String> {
-    let (_, body) = object.bodies.first()?;
+    let bodies = object.bodies();
+    let (_, body) = bodies.first()?;
     let name = &body.value.name.as_ref()?.value;
     Some(match &body.value.namespace {
         Some(namespace) => format!("{}/{name}", namespace.value),

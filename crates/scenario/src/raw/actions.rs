@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use trace::fault::{Ending, Http2Error, Pace};
 
 use super::{Condition, Duration, Loose, Names, Object, ReplicaWord};
-use crate::read::{At, Entries, First, Json, OneOrMany, OrNothing, Text, WordOr, Words, given};
+use crate::read::{At, Entries, First, Json, Nothing, OneOrMany, OrNothing, Text, WordOr, Words, given};
 use crate::span::Span;
 use crate::{Action, RuleAction, ShapeAction, StoreAction, StreamAction};
 
@@ -250,7 +250,7 @@ actions! {
         /// Change the labels of an object: `name`, `namespace`, `resource`, and `labels`, with `null` for removal.
         relabel Relabel(Relabel) = Action::Store(StoreAction::Relabel { .. }),
         /// Compact the store: older exact lists, continue tokens and watch starts fail with 410 from now on.
-        compact Compact(()) alone = Action::Store(StoreAction::Compact),
+        compact Compact(Nothing) alone = Action::Store(StoreAction::Compact),
         /// Rebuild the watch cache: open watches of the target end cleanly, and watches from older versions fail with
         /// 410.
         clear_watch_cache ClearWatchCache(OrNothing<Turned>) alone = Action::Store(StoreAction::ClearWatchCache(_)),
@@ -295,7 +295,7 @@ actions! {
         #[schemars(range(min = 2, max = 1_000))]
         reorder_events ReorderEvents(u64) = Action::Rule(RuleAction::ReorderEvents(_)),
         /// Send no bookmarks on the stream from now on, not even the end marker.
-        no_bookmarks NoBookmarks(()) alone = Action::Rule(RuleAction::NoBookmarks),
+        no_bookmarks NoBookmarks(Nothing) alone = Action::Rule(RuleAction::NoBookmarks),
         /// Replace the value `"true"` of the end marker's annotation; `absent`: send the bookmark without it.
         end_marker EndMarker(Text) = Action::Rule(RuleAction::EndMarker(_)),
     }
@@ -305,13 +305,13 @@ actions! {
         /// Send the body slowly: `bytes` per write, and the time between writes, `every`.
         drip Drip(Drip) = Action::Shape(ShapeAction::Pace(Pace::Drip { .. })),
         /// End writes inside multi-byte characters if there are any.
-        split_utf8 SplitUtf8(()) alone = Action::Shape(ShapeAction::Pace(Pace::SplitUtf8)),
+        split_utf8 SplitUtf8(Nothing) alone = Action::Shape(ShapeAction::Pace(Pace::SplitUtf8)),
         /// Send this many events in one write.
         #[schemars(range(min = 2, max = 10_000))]
         coalesce Coalesce(u64) = Action::Shape(ShapeAction::Pace(Pace::Coalesce { .. })),
         /// Compress the body if the request accepts gzip, regardless of its length; on a watch, event by event. Before a
         /// `reply`.
-        gzip Gzip(()) alone = Action::Shape(ShapeAction::Gzip),
+        gzip Gzip(Nothing) alone = Action::Shape(ShapeAction::Gzip),
         /// Truncate the body and end it: `after_bytes`, or `after_events` and `percent` of the next line, and `then`. A
         /// write is stored.
         truncate Truncate(Truncate) = Action::Rule(RuleAction::Truncate { .. }),
@@ -327,20 +327,20 @@ actions! {
         /// `eof`. So do gateways that limit the duration of a stream.
         end_after EndAfter(EndAfter) = Action::Rule(RuleAction::EndAfter { .. }),
         /// `end: eof`: a clean end; the connection is reusable.
-        eof Eof(()) alone,
+        eof Eof(Nothing) alone,
         /// `end: fin`: the connection is closed within the body.
-        fin Fin(()) alone,
+        fin Fin(Nothing) alone,
         /// `end: rst`: the connection is reset.
-        rst Rst(()) alone,
+        rst Rst(Nothing) alone,
         /// `end: stall`: no more bytes are sent; the connection stays open.
-        stall Stall(()) alone,
+        stall Stall(Nothing) alone,
         /// `end: no_close_notify`: the connection is closed without TLS close_notify.
-        no_close_notify NoCloseNotify(()) alone,
+        no_close_notify NoCloseNotify(Nothing) alone,
         /// `end: {rst_stream: CODE}`: the HTTP/2 stream is reset with this code; the connection stays open.
         rst_stream RstStream(Http2Error),
         /// Send GOAWAY with NO_ERROR on the HTTP/2 connection of this response: it accepts no more requests; open streams
         /// continue.
-        goaway Goaway(()) alone = Action::Stream(StreamAction::Goaway),
+        goaway Goaway(Nothing) alone = Action::Stream(StreamAction::Goaway),
         /// Refuse new connections for this time.
         refuse Refuse(Duration) = Action::Refuse(_),
     }
@@ -578,19 +578,19 @@ pub struct EndAfter {
 pub struct EndingKeys {
     /// Clean end: the body is complete and the connection is reusable.
     #[serde(default, deserialize_with = "given")]
-    pub eof: Option<At<()>>,
+    pub eof: Option<At<Nothing>>,
     /// The connection is closed within the body.
     #[serde(default, deserialize_with = "given")]
-    pub fin: Option<At<()>>,
+    pub fin: Option<At<Nothing>>,
     /// The connection is reset.
     #[serde(default, deserialize_with = "given")]
-    pub rst: Option<At<()>>,
+    pub rst: Option<At<Nothing>>,
     /// No more bytes are sent; the connection stays open.
     #[serde(default, deserialize_with = "given")]
-    pub stall: Option<At<()>>,
+    pub stall: Option<At<Nothing>>,
     /// The connection is closed without TLS close_notify.
     #[serde(default, deserialize_with = "given")]
-    pub no_close_notify: Option<At<()>>,
+    pub no_close_notify: Option<At<Nothing>>,
     /// The HTTP/2 stream is reset with this code; the connection stays open.
     pub rst_stream: Option<At<Http2Error>>,
     /// The HTTP/2 connection is closed after a GOAWAY with this code.

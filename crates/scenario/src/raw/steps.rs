@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{ActionKeys, Duration};
-use crate::read::{At, Both, First, OneOrMany, OrNothing, Text, WordOr, Words, given};
+use crate::read::{At, Both, First, Nothing, OneOrMany, OrNothing, Text, WordOr, Words, given};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ pub struct When {
     pub quiet: Option<At<Duration>>,
     /// When the client has an open watch and its cache equals the store.
     #[serde(default, deserialize_with = "given")]
-    pub synced: Option<At<()>>,
+    pub synced: Option<At<Nothing>>,
 }
 
 impl Words for When {
@@ -161,13 +161,13 @@ pub struct Condition {
 pub struct Emitted {
     /// A (re)list started.
     #[serde(default, deserialize_with = "given")]
-    pub init: Option<At<()>>,
+    pub init: Option<At<Nothing>>,
     /// An object of the (re)list.
     #[serde(default, deserialize_with = "given")]
     pub init_apply: Option<At<OrNothing<Text>>>,
     /// The (re)list is complete.
     #[serde(default, deserialize_with = "given")]
-    pub init_done: Option<At<()>>,
+    pub init_done: Option<At<Nothing>>,
     /// An object was added or changed.
     #[serde(default, deserialize_with = "given")]
     pub apply: Option<At<OrNothing<Text>>>,
@@ -176,7 +176,7 @@ pub struct Emitted {
     pub delete: Option<At<OrNothing<Text>>>,
     /// The client reported an error.
     #[serde(default, deserialize_with = "given")]
-    pub error: Option<At<()>>,
+    pub error: Option<At<Nothing>>,
     /// The n-th such event. Default 1.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub nth: Option<At<u64>>,

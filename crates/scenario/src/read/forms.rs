@@ -9,15 +9,17 @@ use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde::ser::Serializer;
+use serde::ser::{Error as SerError, Serializer};
 use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
 pub(super) const AT: &str = "\0at";
-pub(crate) const WORD: &str = "\0word";
-pub(crate) const FIRST: &str = "\0first";
-pub(crate) const BOTH: &str = "\0both";
+pub(super) const WORD: &str = "\0word";
+pub(super) const FIRST: &str = "\0first";
+pub(super) const BOTH: &str = "\0both";
+/// What a key without a value is serialized to. An absent key is a null.
+pub(crate) const NOTHING: &str = "\0nothing";
 pub(super) const MANY: &str = "\0many";
 
 /// A value with its position, which does not count in a comparison.
@@ -65,7 +67,7 @@ pub struct Entries<T>(pub Vec<(At<String>, T)>);
 pub struct Text(pub String);
 
 /// Any value, as JSON.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct Json(pub serde_json::Value);
 
@@ -85,6 +87,29 @@ impl<T> From<T> for At<T> {
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
+    }
+}
+
+/// The value of a key that has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "()")]
+pub struct Nothing;
+
+impl From<()> for Nothing {
+    fn from((): ()) -> Self {
+        Self
+    }
+}
+
+impl From<()> for At<Nothing> {
+    fn from((): ()) -> Self {
+        Nothing.into()
+    }
+}
+
+impl Serialize for Nothing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(NOTHING)
     }
 }
 
@@ -219,20 +244,43 @@ impl<T: Serialize> Serialize for OneOrMany<T> {
 
 impl<T: Serialize> Serialize for WordOr<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_newtype_struct(WORD, &self.0)
+        let map = json_of(&self.0)?;
+        let mut given = map.iter().filter(|(_, value)| !value.is_null());
+        match (given.next(), given.next()) {
+            (Some((key, value)), None) if value == NOTHING => serializer.serialize_str(key),
+            _ => map.serialize(serializer),
+        }
     }
 }
 
 impl<T: Serialize> Serialize for First<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_newtype_struct(FIRST, &self.0)
+        let map = json_of(&self.0)?;
+        let mut values = map.values();
+        let first = values
+            .next()
+            .filter(|first| !first.is_object() && !first.is_array());
+        match first.filter(|_| values.all(serde_json::Value::is_null)) {
+            Some(first) => first.serialize(serializer),
+            None => map.serialize(serializer),
+        }
     }
 }
 
 /// What it is comes before what is said of it.
 impl<A: Serialize, B: Serialize> Serialize for Both<A, B> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_newtype_struct(BOTH, &(&self.1, &self.0))
+        let (mut map, rest) = (json_of(&self.1)?, json_of(&self.0)?);
+        map.extend(rest.into_iter().filter(|(_, value)| !value.is_null()));
+        map.serialize(serializer)
+    }
+}
+
+/// Returns the keys of a struct, absent ones too.
+fn json_of<E: SerError>(value: &impl Serialize) -> Result<serde_json::Map<String, serde_json::Value>, E> {
+    match serde_json::to_value(value).map_err(E::custom)? {
+        serde_json::Value::Object(map) => Ok(map),
+        other => Err(E::custom(format!("{other} has no keys"))),
     }
 }
 
@@ -240,8 +288,26 @@ impl<T: Serialize> Serialize for OrNothing<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             Some(some) => some.serialize(serializer),
-            None => serializer.serialize_unit(),
+            None => serializer.serialize_str(NOTHING),
         }
+    }
+}
+
+/// A null is a value here, and no absent key.
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn marked(value: &serde_json::Value) -> serde_json::Value {
+            match value {
+                serde_json::Value::Null => NOTHING.into(),
+                serde_json::Value::Array(items) => items.iter().map(marked).collect(),
+                serde_json::Value::Object(map) => map
+                    .iter()
+                    .map(|(key, value)| (key.clone(), marked(value)))
+                    .collect(),
+                other => other.clone(),
+            }
+        }
+        marked(&self.0).serialize(serializer)
     }
 }
 
@@ -309,6 +375,7 @@ inline_schema!([T: JsonSchema] Entries<T>, |generator| {
     let value = generator.subschema_for::<T>();
     json_schema!({ "type": "object", "additionalProperties": value })
 });
+inline_schema!([] Nothing, |generator| <()>::json_schema(generator));
 inline_schema!([] Text, |_generator| json_schema!({ "type": ["string", "number", "boolean"] }));
 inline_schema!([] Json, |_generator| json_schema!({}));
 

@@ -4,7 +4,7 @@ use super::Validator;
 use super::world::World;
 use crate::problem::{Code, Problem};
 use crate::raw::Emitted;
-use crate::read::{At, OrNothing, Text};
+use crate::read::{At, Nothing, OrNothing, Text};
 use crate::span::Span;
 use crate::words::nearest;
 use crate::{EmittedKind, EmittedMatch};
@@ -30,7 +30,7 @@ impl Validator<'_> {
             code,
             message,
         } = emitted;
-        let plain = |at: &Option<At<()>>, kind| at.as_ref().map(|at| (kind, at.span, None));
+        let plain = |at: &Option<At<Nothing>>, kind| at.as_ref().map(|at| (kind, at.span, None));
         let named = |at: &Option<At<OrNothing<Text>>>, kind| {
             at.as_ref()
                 .map(|at| (kind, at.span, at.value.0.as_ref().map(|text| text.0.clone())))

@@ -25,8 +25,8 @@ impl Validator<'_> {
                     return Vec::new();
                 };
                 let names = short
-                    .bodies
-                    .iter()
+                    .bodies()
+                    .into_iter()
                     .filter_map(|(_, body)| body.value.name.as_ref());
                 name_span = names.map(|name| name.span).next().unwrap_or(span);
                 (json, short.repeat, info, short.binds)
@@ -202,8 +202,8 @@ impl Validator<'_> {
     }
 
     pub(super) fn short(&mut self, short: &ShortObject, span: Span) -> Option<(KindRef, Value)> {
-        let bodies = &short.bodies;
-        let [(word, body)] = bodies.as_slice() else {
+        let bodies = short.bodies();
+        let &[(word, body)] = bodies.as_slice() else {
             self.problem(
                 Problem::new(
                     Code::Conflict,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::raw::{ActionKey, Text};
+use crate::raw::{ActionKey, Json, Text};
 use crate::{Scenario, build, check, parse, read, schema, tree};
 
 /// Returns the values of a file.
@@ -104,7 +104,7 @@ proptest! {
 
 fn is_read_again(text: &str) {
     let json = serde_json::json!({ text: [text, { "a": text }] });
-    let (tree, problems) = tree::read(&flow(&super::tree(&json).expect("JSON")));
+    let (tree, problems) = tree::read(&flow(&super::tree(&Json(json.clone())).expect("JSON")));
     assert_eq!(tree.map(|tree| tree.to_json()), Some(json), "{problems:?}");
     let mut file = File {
         title: Some(text.to_owned().into()),

@@ -91,8 +91,17 @@ impl Draft {
         self.target.resource = default_target().resource;
         let retarget = |objects: &mut [At<Object>]| {
             let shorts = objects.iter_mut().filter_map(|object| object.value.short_mut());
-            let kinds = shorts.flat_map(|short| &mut short.bodies).map(|(kind, _)| kind);
-            kinds.filter(|of| **of == kind).for_each(|of| *of = "configmap");
+            for short in shorts {
+                let of_target = short.bodies().into_iter().find(|(of, _)| *of == kind);
+                if let Some(body) = of_target.map(|(_, body)| body.value.clone()) {
+                    let (repeat, binds) = (short.repeat.take(), short.binds.take());
+                    *short = ShortObject {
+                        repeat,
+                        binds,
+                        ..ShortObject::new("configmap", body)
+                    };
+                }
+            }
         };
         retarget(&mut self.objects);
         for action in self.actions_mut() {
@@ -182,10 +191,7 @@ fn changed<T: Clone>(value: &T, change: impl FnOnce(&mut T)) -> T {
 fn objects(object: &ShortObject) -> Vec<ShortObject> {
     let with = |change: &dyn Fn(&mut ShortBody)| {
         changed(object, |object| {
-            object
-                .bodies
-                .iter_mut()
-                .for_each(|(_, body)| change(&mut body.value));
+            object.body_mut().into_iter().for_each(change);
         })
     };
     let mut found = vec![
@@ -196,7 +202,8 @@ fn objects(object: &ShortObject) -> Vec<ShortObject> {
         changed(object, |object| object.binds = None),
         with(&|body| annotate(body, "v", "")),
     ];
-    let Some((_, body)) = object.bodies.first() else {
+    let bodies = object.bodies();
+    let Some((_, body)) = bodies.first() else {
         return found;
     };
     let annotation = |key: &str| {

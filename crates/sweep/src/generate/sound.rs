@@ -129,5 +129,5 @@ impl Known {
 }
 
 fn is_service(object: &ShortObject) -> bool {
-    object.bodies.iter().any(|(kind, _)| *kind == "service")
+    object.service.is_some()
 }
