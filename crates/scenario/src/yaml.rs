@@ -65,7 +65,12 @@ fn write_step(f: &mut Formatter<'_>, step: &Value, raw: &Step) -> fmt::Result {
             f.write_str("  - ")?;
             write_after_dash(f, 4, keys)
         }
-        _ => write_item(f, 2, step),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => write_item(f, 2, step),
     }
 }
 
@@ -78,7 +83,12 @@ fn write_item(f: &mut Formatter<'_>, indent: usize, item: &Value) -> fmt::Result
         {
             write_after_dash(f, indent + 2, keys)
         }
-        _ => writeln!(f, "{}", flow(item)),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => writeln!(f, "{}", flow(item)),
     }
 }
 
@@ -121,7 +131,12 @@ fn write_value(f: &mut Formatter<'_>, indent: usize, key: &str, value: &Value) -
             write_folded(f, indent + 2, text)
         }
         Value::String(text) if is_plain(text, false) => writeln!(f, "{key}: {text}"),
-        _ => writeln!(f, "{key}: {}", flow(value)),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => writeln!(f, "{key}: {}", flow(value)),
     }
 }
 

@@ -278,10 +278,8 @@ impl<A: Serialize, B: Serialize> Serialize for Both<A, B> {
 
 /// Returns the keys of a struct, absent ones too.
 fn json_of<E: SerError>(value: &impl Serialize) -> Result<serde_json::Map<String, serde_json::Value>, E> {
-    match serde_json::to_value(value).map_err(E::custom)? {
-        serde_json::Value::Object(map) => Ok(map),
-        other => Err(E::custom(format!("{other} has no keys"))),
-    }
+    let map = serde_json::to_value(value).map_err(E::custom)?;
+    serde_json::from_value(map).map_err(E::custom)
 }
 
 impl<T: Serialize> Serialize for OrNothing<T> {
@@ -304,7 +302,9 @@ impl Serialize for Json {
                     .iter()
                     .map(|(key, value)| (key.clone(), marked(value)))
                     .collect(),
-                other => other.clone(),
+                serde_json::Value::Bool(_) | serde_json::Value::Number(_) | serde_json::Value::String(_) => {
+                    value.clone()
+                }
             }
         }
         marked(&self.0).serialize(serializer)
