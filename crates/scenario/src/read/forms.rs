@@ -267,7 +267,7 @@ impl<T: Serialize> Serialize for First<T> {
     }
 }
 
-/// What it is comes before what is said of it.
+/// The kind of an item comes before its options.
 impl<A: Serialize, B: Serialize> Serialize for Both<A, B> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (mut map, rest) = (json_of(&self.1)?, json_of(&self.0)?);

@@ -1,3 +1,6 @@
+//! What is printed is read back as the same scenario, and looks as the files of `scenarios/` do. It must not know actions or
+//! expectations one by one.
+
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
