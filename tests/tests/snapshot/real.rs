@@ -1,73 +1,13 @@
 //! A snapshot of a real kube-apiserver, as `cargo xtask oracle build` builds it.
 
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
 use http::Request;
 use http_body_util::BodyExt as _;
 use kube_client::Client;
 use kube_client::client::Body;
-use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
-use tests::repository;
+use tests::oracle::Oracle;
 
 use crate::cluster::{config_map, end, folder, path_of, read, served, snapshot, version};
-
-/// A running oracle, which ends with its standard input.
-struct Oracle {
-    child: Child,
-    kubeconfig: PathBuf,
-}
-
-impl Oracle {
-    fn start(folder: &Path) -> Self {
-        let built = std::env::var_os("ORACLE_BIN").map(PathBuf::from);
-        let built = built.unwrap_or_else(|| repository::root().join("oracle/bin"));
-        let program = built.join("oracle-1.37");
-        assert!(program.exists(), "cargo xtask oracle build --version 1.37");
-        let mut child = Command::new(program)
-            .arg("--until-stdin-eof")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let announced: Value = serde_json::from_str(&line).unwrap();
-        let kubeconfig = folder.join("oracle.json");
-        let config = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "clusters": [{ "name": "c", "cluster": { "server": announced["url"], "certificate-authority": announced["caFile"] } }],
-            "users": [{ "name": "u", "user": { "token": announced["token"] } }],
-            "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
-        });
-        std::fs::write(&kubeconfig, config.to_string()).unwrap();
-        Self { child, kubeconfig }
-    }
-
-    async fn client(&self) -> Client {
-        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).unwrap();
-        let options = KubeConfigOptions::default();
-        Client::try_from(
-            Config::from_custom_kubeconfig(kubeconfig, &options)
-                .await
-                .unwrap(),
-        )
-        .unwrap()
-    }
-}
-
-impl Drop for Oracle {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        // It ends with its input.
-        let _ = self.child.wait();
-    }
-}
 
 async fn send(client: &Client, method: &str, path: &str, body: Vec<u8>) -> (u16, String) {
     let request = Request::builder().method(method).uri(path);
@@ -140,7 +80,7 @@ async fn every_list_of_a_real_apiserver_is_the_same_byte_for_byte() {
     }
     let (_, page) = send(&client, "GET", &format!("{core}/configmaps?limit=2"), Vec::new()).await;
     let output = folder.join("s");
-    let (code, log) = snapshot(&oracle.kubeconfig, &output, &[]);
+    let (code, log) = snapshot(oracle.kubeconfig(), &output, &[]);
     assert_eq!(code, Some(0), "{log}");
     let listed = end(&output)["resources"].as_array().unwrap().clone();
     let mut before = Vec::new();
