@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use hyper_util::client::legacy::connect::HttpConnector;
 use kube_client::Config;
-use kube_client::client::ClientBuilder;
+use kube_client::client::{ClientBuilder, ConfigExt as _};
 use kube_client::config::KubeConfigOptions;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::mpsc;
@@ -193,7 +193,7 @@ fn print(event: &Event) -> io::Result<()> {
     out.flush()
 }
 
-/// Returns a client for the server in `KUBECONFIG`. With TLS, ALPN selects the HTTP version.
+/// Returns a client for the server in `KUBECONFIG`, with its credentials. With TLS, ALPN selects the HTTP version.
 async fn kube(
     gzip: bool,
     retries: Retries,
@@ -204,7 +204,8 @@ async fn kube(
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         let tls = stack::with_any_http(tcp, CertificateDer::from(authority.clone()));
-        return Ok(stack::client(tls, config.cluster_url, gzip));
+        let credentials = config.auth_layer()?;
+        return Ok(stack::client_with(tls, config.cluster_url, credentials, gzip));
     }
     let builder = ClientBuilder::try_from(config)?;
     Ok(if gzip {

@@ -17,11 +17,12 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::TokioExecutor;
 use kube_client::client::Body;
-use kube_client::client::middleware::BaseUriLayer;
+use kube_client::client::middleware::{AuthLayer, BaseUriLayer};
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tower::{BoxError, Layer as _, Service, service_fn};
+use tower::util::option_layer;
+use tower::{BoxError, Layer as _, Service, ServiceExt as _, service_fn};
 use tower_http::decompression::DecompressionLayer;
 
 /// TLS settings of all servers in memory and their clients. Shared, because generating them takes longer than a run.
@@ -73,8 +74,22 @@ pub fn client<C>(connector: C, base: Uri, gzip: bool) -> kube_client::Client
 where
     C: Connect + Clone + Send + Sync + 'static,
 {
+    client_with(connector, base, None, gzip)
+}
+
+/// Returns the same with credentials in its requests.
+pub(crate) fn client_with<C>(
+    connector: C,
+    base: Uri,
+    credentials: Option<AuthLayer>,
+    gzip: bool,
+) -> kube_client::Client
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
     let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
-    kube(BaseUriLayer::new(base).layer(http), gzip)
+    let http = BaseUriLayer::new(base).layer(http).map_err(BoxError::from);
+    kube(option_layer(credentials).layer(http), gzip)
 }
 
 /// Returns the same over an in-process client.
