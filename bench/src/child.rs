@@ -2,12 +2,14 @@
 
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child as Process, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+
+use crate::link::Place;
 
 /// The servers' core; the clients run on the other one.
 const CORE: &str = "0";
@@ -16,8 +18,12 @@ const CORE: &str = "0";
 pub(crate) struct Child {
     process: Process,
     pub(crate) address: SocketAddr,
+    /// Its kubeconfig, if it prints one.
+    pub(crate) kubeconfig: Option<PathBuf>,
     /// PEM certificate of the authority from its kubeconfig.
-    pub(crate) authority: Option<Vec<u8>>,
+    authority: Option<Vec<u8>>,
+    /// Token from its kubeconfig.
+    pub(crate) token: Option<String>,
     /// Kept open, so that a server that prints more does not fail.
     _stdout: BufReader<ChildStdout>,
 }
@@ -63,17 +69,19 @@ impl Child {
         let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
         stdout.read_line(&mut line)?;
-        let place = place(&line).ok_or_else(|| {
+        let printed = printed(&line).ok_or_else(|| {
             io::Error::other(format!(
                 "{} printed {line:?}, not the address it listens on",
                 program.display()
             ))
         });
-        match place {
-            Ok((address, authority)) => Ok(Self {
+        match printed {
+            Ok(printed) => Ok(Self {
                 process,
-                address,
-                authority,
+                address: printed.address,
+                kubeconfig: printed.kubeconfig,
+                authority: printed.authority,
+                token: printed.token,
                 _stdout: stdout,
             }),
             Err(error) => {
@@ -81,6 +89,17 @@ impl Child {
                 let _ = process.wait();
                 Err(error)
             }
+        }
+    }
+
+    /// Returns where it is: over TLS if its kubeconfig has an authority.
+    ///
+    /// # Errors
+    /// If the authority cannot be parsed.
+    pub(crate) fn place(&self) -> io::Result<Place> {
+        match &self.authority {
+            Some(authority) => Place::over_tls(self.address, authority),
+            None => Ok(self.address.into()),
         }
     }
 
@@ -172,17 +191,36 @@ pub(crate) fn can_pin() -> bool {
     two && taskset.is_ok_and(|status| status.success())
 }
 
-fn place(line: &str) -> Option<(SocketAddr, Option<Vec<u8>>)> {
+/// What a server prints first, and its kubeconfig has.
+struct Printed {
+    address: SocketAddr,
+    kubeconfig: Option<PathBuf>,
+    authority: Option<Vec<u8>>,
+    token: Option<String>,
+}
+
+fn printed(line: &str) -> Option<Printed> {
     let last = line.split_whitespace().next_back()?;
     if let Ok(address) = last.parse() {
-        return Some((address, None));
+        return Some(Printed {
+            address,
+            kubeconfig: None,
+            authority: None,
+            token: None,
+        });
     }
-    let path = last.rsplit('=').next()?;
-    let text = std::fs::read_to_string(path).ok()?;
+    let path = PathBuf::from(last.rsplit('=').next()?);
+    let text = std::fs::read_to_string(&path).ok()?;
     let kubeconfig: serde_json::Value = serde_json::from_str(&text).ok()?;
     let cluster = kubeconfig.pointer("/clusters/0/cluster")?;
     let (_, address) = cluster["server"].as_str()?.split_once("://")?;
     let authority = cluster["certificate-authority-data"].as_str();
     let authority = authority.map(|data| STANDARD.decode(data)).transpose().ok()?;
-    Some((address.parse().ok()?, authority))
+    let token = kubeconfig.pointer("/users/0/user/token");
+    Some(Printed {
+        address: address.parse().ok()?,
+        kubeconfig: Some(path),
+        authority,
+        token: token.and_then(|token| token.as_str()).map(str::to_owned),
+    })
 }

@@ -1,17 +1,18 @@
 //! Sequential requests on one kept-alive connection: for set-up, and where throughput is not measured.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use crate::dechunk::Dechunk;
+use crate::link::{Link, Place};
 
 /// Maximum silence of a server before a measurement is aborted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection with buffers.
 pub(crate) struct Connection {
-    socket: TcpStream,
+    socket: Link<TcpStream>,
     buffer: Vec<u8>,
 }
 
@@ -42,25 +43,17 @@ pub(crate) struct Head {
 }
 
 impl Connection {
-    pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
-        let socket = Self::open_quietly(address)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
+    pub(crate) fn open(place: impl Into<Place>) -> io::Result<Self> {
         Ok(Self {
-            socket,
+            socket: place.into().open()?,
             buffer: vec![0; 256 * 1024],
         })
     }
 
-    /// Opens a bare socket, for callers with their own buffer.
-    pub(crate) fn open_quietly(address: SocketAddr) -> io::Result<TcpStream> {
-        let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
-        socket.set_nodelay(true)?;
-        Ok(socket)
-    }
-
     /// Sends a request whose response is read later.
     pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<()> {
-        self.socket.write_all(request)
+        self.socket.write_all(request)?;
+        self.socket.flush()
     }
 
     /// Reads a response; `keep`: keeps its body.
@@ -150,6 +143,13 @@ pub(crate) fn request_of_type(method: &str, path: &str, kind: &str, body: &[u8])
     request.extend_from_slice(b"\r\n");
     request.extend_from_slice(body);
     request
+}
+
+/// Returns a request without a body with one more header line.
+pub(crate) fn with_header(request: &[u8], line: &str) -> Vec<u8> {
+    let mut longer = request[..request.len() - 2].to_vec();
+    longer.extend_from_slice(format!("{line}\r\n\r\n").as_bytes());
+    longer
 }
 
 /// Formats a watch request with another User-Agent than set-up requests: the server treats a User-Agent as one

@@ -1,14 +1,14 @@
 //! Requests on many concurrent connections, from one thread: as many as a server handles.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::dechunk::Dechunk;
-use crate::http::{Connection, Framing, head};
+use crate::http::{Framing, head};
+use crate::link::{Link, Place};
 use crate::swarm::now;
 
 /// How connections are used.
@@ -21,7 +21,7 @@ pub(crate) enum Use {
 }
 
 struct Asker {
-    socket: TcpStream,
+    socket: Link<TcpStream>,
     answer: Vec<u8>,
     head: Option<(Framing, usize)>,
     body: Dechunk,
@@ -29,12 +29,13 @@ struct Asker {
 
 /// Sends `count` requests over `connections` at a time, written by `next`; returns the duration.
 pub(crate) fn run(
-    address: SocketAddr,
+    place: impl Into<Place>,
     connections: usize,
     count: u64,
     usage: Use,
     mut next: impl FnMut(u64, &mut Vec<u8>),
 ) -> io::Result<Duration> {
+    let place = place.into();
     let mut poll = Poll::new()?;
     let mut events = Events::with_capacity(1024);
     let mut buffer = vec![0; 64 * 1024];
@@ -43,7 +44,7 @@ pub(crate) fn run(
     let mut askers = Vec::with_capacity(connections);
     if usage == Use::Kept {
         for number in 0..connections {
-            askers.push(open(&poll, address, number)?);
+            askers.push(open(&poll, &place, number)?);
         }
     }
     let began = now();
@@ -59,12 +60,13 @@ pub(crate) fn run(
         asker.body = Dechunk::default();
         // A request fits into the empty send buffer of a socket.
         asker.socket.write_all(&request)?;
+        asker.socket.flush()?;
         Ok(true)
     };
     let mut busy = 0;
     for number in 0..connections {
         if usage == Use::Once {
-            askers.push(open(&poll, address, number)?);
+            askers.push(open(&poll, &place, number)?);
         }
         busy += usize::from(ask(&mut askers[number])?);
     }
@@ -96,7 +98,7 @@ pub(crate) fn run(
                 continue;
             }
             if usage == Use::Once {
-                *asker = open(&poll, address, number)?;
+                *asker = open(&poll, &place, number)?;
             }
             if !ask(asker)? {
                 busy -= 1;
@@ -106,12 +108,10 @@ pub(crate) fn run(
     Ok(began.elapsed())
 }
 
-fn open(poll: &Poll, address: SocketAddr, number: usize) -> io::Result<Asker> {
-    let socket = Connection::open_quietly(address)?;
-    socket.set_nonblocking(true)?;
-    let mut socket = TcpStream::from_std(socket);
+fn open(poll: &Poll, place: &Place, number: usize) -> io::Result<Asker> {
+    let mut socket = place.open()?.nonblocking()?;
     poll.registry()
-        .register(&mut socket, Token(number), Interest::READABLE)?;
+        .register(socket.socket(), Token(number), Interest::READABLE)?;
     Ok(Asker {
         socket,
         answer: Vec::new(),

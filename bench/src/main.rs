@@ -9,15 +9,16 @@ mod fixture;
 mod floor;
 mod http;
 mod instructions;
+mod link;
 mod load;
 mod play;
 mod rows;
 mod soak;
 mod swarm;
 mod table;
-mod tls;
 
 use std::io::{self, Write as _};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -47,7 +48,7 @@ enum What {
     /// Run a baseline server until killed
     #[command(hide = true)]
     Floor {
-        #[arg(value_enum)]
+        #[command(subcommand)]
         which: Floor,
     },
 }
@@ -77,10 +78,19 @@ pub(crate) enum Format {
     Json,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Subcommand)]
 enum Floor {
+    /// Writes prepared chunks to watchers
     Writer,
+    /// Answers by hyper
     Bare,
+    /// Forwards by hyper
+    Proxy {
+        /// Server to forward to
+        upstream: SocketAddr,
+        /// New file for the kubeconfig of clients
+        kubeconfig: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -89,8 +99,12 @@ fn main() -> ExitCode {
         What::Instructions(instructions) => instructions::run(&instructions),
         What::Play(play) => play::run(&play).map(|()| ExitCode::SUCCESS),
         What::Soak(soak) => soak::run(&soak),
-        What::Floor { which: Floor::Writer } => floor::writer::serve().map(|()| ExitCode::SUCCESS),
-        What::Floor { which: Floor::Bare } => floor::bare::serve().map(|()| ExitCode::SUCCESS),
+        What::Floor { which } => match which {
+            Floor::Writer => floor::writer::serve(),
+            Floor::Bare => floor::bare::serve(),
+            Floor::Proxy { upstream, kubeconfig } => floor::proxy::serve(upstream, &kubeconfig),
+        }
+        .map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {
         let _closed_pipe = writeln!(io::stderr(), "bench: {error}");

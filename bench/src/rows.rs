@@ -5,12 +5,13 @@ mod idle;
 mod list;
 mod once;
 mod peers;
+mod proxy;
 mod requests;
 mod snapshot;
 mod start;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::child::Child;
 use crate::http::{Connection, HttpResponse, request, watch};
@@ -89,7 +90,7 @@ pub(crate) struct Group {
 }
 
 /// All groups, in the order of the table.
-pub(crate) const GROUPS: [Group; 8] = [
+pub(crate) const GROUPS: [Group; 9] = [
     Group {
         rows: &["S1", "S2", "S3"],
         measure: fanout::measure,
@@ -119,6 +120,10 @@ pub(crate) const GROUPS: [Group; 8] = [
         measure: snapshot::measure,
     },
     Group {
+        rows: &["PROXY"],
+        measure: proxy::measure,
+    },
+    Group {
         rows: &["PEER"],
         measure: peers::measure,
     },
@@ -134,6 +139,30 @@ impl Ground {
     pub(crate) fn floor(&self, which: &str) -> io::Result<Child> {
         Child::start(&self.own, &["floor", which])
     }
+}
+
+/// A temporary folder.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> io::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("bench-{name}-{}", std::process::id()));
+        std::fs::create_dir(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A file that stays costs some disk.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Returns a path as an argument of a program.
+fn text(path: &Path) -> io::Result<&str> {
+    path.to_str()
+        .ok_or_else(|| io::Error::other("a temporary file has a name that is no text"))
 }
 
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";

@@ -1,14 +1,14 @@
 //! Many watchers in one thread. They count received bytes and record when they have received an event.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::dechunk::Dechunk;
-use crate::http::{Connection, PATIENCE, head};
+use crate::http::{PATIENCE, head};
+use crate::link::{Link, Place};
 
 /// Timeout for all watchers together.
 const PATIENCE_WITH_ALL: Duration = Duration::from_secs(120);
@@ -22,7 +22,7 @@ pub(crate) struct Swarm {
 }
 
 struct Watcher {
-    socket: TcpStream,
+    socket: Link<TcpStream>,
     body: Dechunk,
     /// Bytes received before the head was complete.
     head: Vec<u8>,
@@ -31,7 +31,8 @@ struct Watcher {
 
 impl Swarm {
     /// Opens `count` connections, sends `request` on each and waits for all response heads.
-    pub(crate) fn open(address: SocketAddr, request: &[u8], count: usize) -> io::Result<Self> {
+    pub(crate) fn open(place: impl Into<Place>, request: &[u8], count: usize) -> io::Result<Self> {
+        let place = place.into();
         let mut swarm = Self {
             poll: Poll::new()?,
             events: Events::with_capacity(1024),
@@ -39,14 +40,14 @@ impl Swarm {
             buffer: vec![0; 256 * 1024],
         };
         for number in 0..count {
-            let mut socket = Connection::open_quietly(address)?;
+            let mut socket = place.open()?;
             socket.write_all(request)?;
-            socket.set_nonblocking(true)?;
-            let mut socket = TcpStream::from_std(socket);
+            socket.flush()?;
+            let mut socket = socket.nonblocking()?;
             swarm
                 .poll
                 .registry()
-                .register(&mut socket, Token(number), Interest::READABLE)?;
+                .register(socket.socket(), Token(number), Interest::READABLE)?;
             swarm.watchers.push(Watcher {
                 socket,
                 body: if number == 0 {

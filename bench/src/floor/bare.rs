@@ -109,7 +109,12 @@ impl<I: Iterator + Unpin> futures::Stream for Pieces<I> {
 
 /// Prints the address for the parent process.
 pub(crate) fn print_address(address: SocketAddr) -> io::Result<()> {
+    print(&format!("listening on {address}"))
+}
+
+/// Prints a line for the parent process.
+pub(crate) fn print(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "listening on {address}")?;
+    writeln!(stdout, "{line}")?;
     stdout.flush()
 }

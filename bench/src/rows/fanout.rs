@@ -4,6 +4,7 @@
 //! objects.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{CONFIG_MAPS, Ground, create, current_version, watch_from};
@@ -15,17 +16,17 @@ use crate::swarm::{Swarm, now};
 use crate::table::{Judged, Line, Measured, Row, median};
 
 /// Padding for an event line of about 1 KB.
-const PADDING: usize = 640;
+pub(super) const PADDING: usize = 640;
 
 /// Results of paced delivery.
 #[derive(Debug, Default)]
-struct Paced {
+pub(super) struct Paced {
     /// Deliveries per second.
-    rates: Vec<f64>,
+    pub(super) rates: Vec<f64>,
     /// Milliseconds to the slowest of a hundred watchers, over all events.
     slowest: Vec<f64>,
     /// Server CPU time per delivery, in microseconds.
-    cpu: Vec<f64>,
+    pub(super) cpu: Vec<f64>,
 }
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
@@ -131,7 +132,9 @@ fn compared(
                     .good("a PUT")?;
                 Ok(answer.length - 1 + AROUND)
             })?;
-            bursts.push(one_burst(&server, watchers, burst)?);
+            bursts.push(one_burst(server.address, watchers, burst, |watch| {
+                Swarm::open(server.address, watch, watchers)
+            })?);
             line
         };
         let server = ground.floor("writer")?;
@@ -147,7 +150,7 @@ fn compared(
 }
 
 /// Delivers events one by one. `fire` sends one and returns the length of its line.
-fn paced(
+pub(super) fn paced(
     server: &Child,
     mut swarm: Swarm,
     events: u64,
@@ -178,15 +181,20 @@ fn paced(
     Ok(line)
 }
 
-/// Deletes many objects by one request; returns deliveries per second.
-fn one_burst(server: &Child, watchers: usize, events: u64) -> io::Result<f64> {
-    load::run(server.address, 16, events, Use::Kept, |n, out| {
+/// Deletes many objects by one request; returns deliveries per second. `open`: sends this request for each watcher.
+pub(super) fn one_burst(
+    server: SocketAddr,
+    watchers: usize,
+    events: u64,
+    open: impl FnOnce(&[u8]) -> io::Result<Swarm>,
+) -> io::Result<f64> {
+    load::run(server, 16, events, Use::Kept, |n, out| {
         let body = config_map(&format!("burst-{n:05}"), "burst", PADDING, n);
         out.extend_from_slice(&request("POST", CONFIG_MAPS, &body));
     })?;
-    let mut commander = Connection::open(server.address)?;
+    let mut commander = Connection::open(server)?;
     let version = current_version(&mut commander)?;
-    let mut swarm = Swarm::open(server.address, &watch_from(&version), watchers)?;
+    let mut swarm = open(&watch_from(&version))?;
     let delete = request(
         "DELETE",
         &format!("{CONFIG_MAPS}?labelSelector=bench%3Dburst"),

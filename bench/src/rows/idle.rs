@@ -8,7 +8,6 @@ use crate::fixture::config_map;
 use crate::http::{Connection, request};
 use crate::swarm::Swarm;
 use crate::table::{Judged, Line, Measured, Row, median};
-use crate::tls::{self, TlsStream};
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     let (watchers, fewer) = (ground.sizes.watchers, ground.sizes.fewer_watchers);
@@ -49,20 +48,14 @@ fn over_plain_http(ground: &Ground, watchers: usize) -> io::Result<f64> {
 /// Measures KB per watcher over TLS. Sequential handshakes are slow, so there are fewer watchers.
 fn over_tls(ground: &Ground, watchers: usize) -> io::Result<f64> {
     let server = Child::start(&ground.server, &["serve", "--quiet", "--tls"])?;
-    let trusting = tls::trust(&server)?;
+    let place = server.place()?;
     // Excludes one-time allocations of the first request.
-    tls::ask(
-        &mut tls::open(&server, &trusting)?,
-        &request("GET", CONFIG_MAPS, b""),
-    )?;
+    let list = request("GET", CONFIG_MAPS, b"");
+    Connection::open(place.clone())?
+        .ask(&list, false)?
+        .good("a LIST")?;
     grown(&server, watchers, || {
-        let watch = watch_from("0");
-        let open = |_| {
-            let mut stream = tls::open(&server, &trusting)?;
-            tls::ask(&mut stream, &watch)?;
-            Ok(stream)
-        };
-        (0..watchers).map(open).collect::<io::Result<Vec<TlsStream>>>()
+        Swarm::open(place, &watch_from("0"), watchers)
     })
 }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use super::{CONFIG_MAPS, Ground, create};
 use crate::fixture::{SMALL as PADDING, config_map};
-use crate::http::{Connection, request};
+use crate::http::{Connection, request, with_header};
 use crate::load::{self, Use};
 use crate::table::{Judged, Line, Measured, Row, median};
 
@@ -95,7 +95,5 @@ fn posts(address: SocketAddr, count: u64) -> io::Result<f64> {
 
 /// Returns the same request with `Connection: close`.
 fn closing(request: &[u8]) -> Vec<u8> {
-    let mut closing = request[..request.len() - 2].to_vec();
-    closing.extend_from_slice(b"Connection: close\r\n\r\n");
-    closing
+    with_header(request, "Connection: close")
 }

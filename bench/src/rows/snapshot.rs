@@ -1,10 +1,10 @@
 //! SNAP: a snapshot of many ConfigMaps, of a server under test, and a server that begins with it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{CONFIG_MAPS, Ground};
+use super::{CONFIG_MAPS, Folder, Ground, text};
 use crate::child::{Child, memory_of};
 use crate::fixture::config_map;
 use crate::http::{Connection, request};
@@ -18,7 +18,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 const PADDING: usize = 600;
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
-    let folder = Folder::new()?;
+    let folder = Folder::new("snapshot")?;
     let (kubeconfig, file) = (folder.0.join("kubeconfig"), folder.0.join("snapshot.json"));
     let server = Child::start(
         &ground.server,
@@ -108,28 +108,5 @@ fn peak_of(program: &Path, arguments: &[&str]) -> io::Result<u64> {
             };
         }
         std::thread::yield_now();
-    }
-}
-
-fn text(path: &Path) -> io::Result<&str> {
-    path.to_str()
-        .ok_or_else(|| io::Error::other("the temporary folder has a name that is no text"))
-}
-
-/// A temporary folder.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> io::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("bench-snapshot-{}", std::process::id()));
-        std::fs::create_dir(&folder)?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A file that stays costs some disk.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -8,7 +8,6 @@ use crate::child::Child;
 use crate::http::{Connection, request};
 use crate::swarm::now;
 use crate::table::{Judged, Line, Measured, Row, median};
-use crate::tls;
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     let (mut plain, mut floor, mut tls) = (Vec::new(), Vec::new(), Vec::new());
@@ -46,11 +45,7 @@ fn once(program: &Path, arguments: &[&str], path: &str) -> io::Result<f64> {
     let began = now();
     let server = Child::start_anywhere(program, arguments)?;
     let asked = request("GET", path, b"");
-    if server.authority.is_some() {
-        tls::ask(&mut tls::open(&server, &tls::trust(&server)?)?, &asked)?;
-    } else {
-        let answer = Connection::open(server.address)?.ask(&asked, false)?;
-        answer.good("the first request")?;
-    }
+    let answer = Connection::open(server.place()?)?.ask(&asked, false)?;
+    answer.good("the first request")?;
     Ok(began.elapsed().as_secs_f64() * 1e3)
 }
