@@ -260,7 +260,11 @@ fn watched(programs: &Programs, objects: &str, fixture: &str) -> io::Result<u64>
         ];
         whole(&programs.watcher, &arguments, &out)
     };
-    Ok(count(2 * EVENTS)?.saturating_sub(count(EVENTS)?) / EVENTS)
+    // How much a read gets, and with it what is allocated, depends on how busy the machine is.
+    let least = |events: u64| {
+        (0..ROUNDS).try_fold(u64::MAX, |least, _| Ok::<_, io::Error>(least.min(count(events)?)))
+    };
+    Ok(least(2 * EVENTS)?.saturating_sub(least(EVENTS)?) / EVENTS)
 }
 
 /// Starts a server that has one ConfigMap.
