@@ -1,7 +1,7 @@
 //! File format of scenarios: the single source of the serde types and the JSON Schema.
 //!
 //! The doc comments of these types are the schema's descriptions, written for authors of scenarios.
-//! [`validate`](super::validate) checks the meaning. A generator of scenarios builds these values, [`build`](super::build)
+//! `validate` checks the meaning. A generator of scenarios builds these values, [`build`](super::build)
 //! validates them without text, and their `Display` is the file.
 
 use std::borrow::Cow;
