@@ -248,17 +248,14 @@ fn reply_name(reply: &Reply) -> &'static str {
 
 /// Returns the name of an action that ends a response like this.
 fn with_ending(action: &'static str, how: Ending) -> &'static str {
-    let word = match how {
-        Ending::Eof => "eof",
-        Ending::Fin => "fin",
-        Ending::Rst => "rst",
-        Ending::Stall => "stall",
-        Ending::NoCloseNotify => "no_close_notify",
-        Ending::RstStream(_) => "rst_stream",
-        Ending::Goaway(_) => "goaway",
-    };
+    let how = how.word();
+    // Without the code of a reset or GOAWAY.
+    let word = how.split(' ').next();
     let mut names = NAMES.into_iter();
-    let found = names.find(|name| name.split_once(' ') == Some((action, word)));
+    let found = names.find(|name| {
+        let (of, ending) = name.split_once(' ').unwrap_or_default();
+        of == action && Some(ending) == word
+    });
     found.unwrap_or(action)
 }
 
