@@ -37,6 +37,8 @@ pub struct Snapshot {
     keys: BTreeSet<(ResourceId, Arc<str>)>,
     namespaces: BTreeSet<String>,
     bare: bool,
+    /// An apiserver that definitions are created on, each as if it were alone; once there is a definition.
+    creating: Option<Box<Model>>,
 }
 
 /// Why an object is not added.
@@ -65,6 +67,7 @@ impl Snapshot {
             keys: BTreeSet::new(),
             namespaces: BTreeSet::new(),
             bare,
+            creating: None,
         }
     }
 
@@ -153,7 +156,7 @@ impl Snapshot {
     }
 
     /// Returns the stored kind, the key and the object in that version.
-    fn checked(&self, object: Value) -> Result<(KindRef, String, Value), NotAdded> {
+    fn checked(&mut self, object: Value) -> Result<(KindRef, String, Value), NotAdded> {
         let invalid = |why: &str| Err(NotAdded::Invalid(why.to_owned()));
         let text = |pointer: &str| {
             object
@@ -184,22 +187,27 @@ impl Snapshot {
         }
         let key = kind.key(Some(namespace).filter(|_| kind.namespaced), name);
         types::conform(kind, &object).map_err(NotAdded::Invalid)?;
+        let kind = kind.clone();
         if kind.defines {
-            self.check_definition(kind, &object)?;
+            self.check_definition(&kind, &object)?;
         }
         if kind.custom {
-            return Ok((kind.clone(), key, object));
+            return Ok((kind, key, object));
         }
-        let stored = convert::in_storage(kind, &self.model.catalog);
-        let object = convert::received(kind, object);
+        let stored = convert::in_storage(&kind, &self.model.catalog);
+        let object = convert::received(&kind, object);
         Ok((stored, key, object))
     }
 
     /// Checks a definition as if a client created it.
-    fn check_definition(&self, kind: &KindRef, definition: &Value) -> Result<(), NotAdded> {
-        let mut fresh = Model::standalone(&ServerSettings {
-            version: self.model.version,
-            ..ServerSettings::default()
+    fn check_definition(&mut self, kind: &KindRef, definition: &Value) -> Result<(), NotAdded> {
+        let version = self.model.version;
+        let creating = self.creating.get_or_insert_with(|| {
+            let settings = ServerSettings {
+                version,
+                ..ServerSettings::default()
+            };
+            Box::new(Model::standalone(&settings))
         });
         let mut object = definition.clone();
         if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -217,7 +225,7 @@ impl Snapshot {
             warnings: Vec::new(),
             options: Vec::new(),
         };
-        match fresh.write(Duration::ZERO, request, 0) {
+        match creating.write(Duration::ZERO, request, 0) {
             Ok(_) => Ok(()),
             Err(refused) => Err(NotAdded::Invalid(refused.status.message)),
         }
