@@ -19,7 +19,7 @@ pub(crate) struct Child {
     process: Process,
     pub(crate) address: SocketAddr,
     /// Its kubeconfig, if it prints one.
-    pub(crate) kubeconfig: Option<PathBuf>,
+    kubeconfig: Option<PathBuf>,
     /// PEM certificate of the authority from its kubeconfig.
     authority: Option<Vec<u8>>,
     /// Token from its kubeconfig.
@@ -90,6 +90,15 @@ impl Child {
                 Err(error)
             }
         }
+    }
+
+    /// Returns the path of its kubeconfig.
+    ///
+    /// # Errors
+    /// It printed none.
+    pub(crate) fn kubeconfig(&self) -> io::Result<&Path> {
+        let path = self.kubeconfig.as_deref();
+        path.ok_or_else(|| io::Error::other("the server has no kubeconfig"))
     }
 
     /// Returns where it is: over TLS if its kubeconfig has an authority.

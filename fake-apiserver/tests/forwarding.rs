@@ -675,16 +675,20 @@ fn what_only_the_model_can_do_is_refused_with_an_alternative(#[case] action: &st
     }
 }
 
+/// Returns a head that announces the length of the body.
+fn head_of(body: &str) -> Inbound {
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("content-length", HeaderValue::from(body.len()));
+    Inbound::Head { status: 200, headers }
+}
+
 #[test]
 fn a_list_is_complete_with_the_bytes_that_its_head_announced() {
     let mut proxy = Proxy::new();
     let stream = proxy.get("/api/v1/pods");
     let body = list(9, &["a"]);
-    let mut headers = HeaderMap::new();
-    headers.insert("content-type", HeaderValue::from_static("application/json"));
-    headers.insert("content-length", HeaderValue::from(body.len()));
-    let head = Inbound::Head { status: 200, headers };
-    proxy.part(stream, head);
+    proxy.part(stream, head_of(&body));
     proxy.data(stream, &body);
     assert_eq!(proxy.take(stream).end, Some(Ending::Eof), "{}", proxy.trace());
     // A client that has all bytes may leave before the upstream's end is seen.
@@ -700,11 +704,7 @@ fn a_slow_list_is_recorded_with_its_last_byte() {
     proxy.obey("{when: {list: next}, do: {drip: {bytes: 64, every: 1ms}}}");
     let stream = proxy.get("/api/v1/pods");
     let body = list(9, &["a"]);
-    let mut headers = HeaderMap::new();
-    headers.insert("content-type", HeaderValue::from_static("application/json"));
-    headers.insert("content-length", HeaderValue::from(body.len()));
-    let head = Inbound::Head { status: 200, headers };
-    proxy.part(stream, head);
+    proxy.part(stream, head_of(&body));
     proxy.data(stream, &body);
     let mut sent = 0;
     while sent < body.len() {

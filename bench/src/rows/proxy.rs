@@ -157,9 +157,8 @@ fn one() -> Vec<u8> {
 
 impl Proxy {
     fn ours(ground: &Ground, upstream: &Child) -> io::Result<Self> {
-        let kubeconfig = upstream.kubeconfig.as_deref();
-        let kubeconfig = kubeconfig.ok_or_else(|| io::Error::other("the server has no kubeconfig"))?;
-        let arguments = ["proxy", "--quiet", "--as-me", "--kubeconfig", text(kubeconfig)?];
+        let kubeconfig = text(upstream.kubeconfig()?)?;
+        let arguments = ["proxy", "--quiet", "--as-me", "--kubeconfig", kubeconfig];
         Self::of(Child::start(&ground.server, &arguments)?)
     }
 

@@ -19,11 +19,8 @@ const PADDING: usize = 600;
 
 pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     let folder = Folder::new("snapshot")?;
-    let (kubeconfig, file) = (folder.0.join("kubeconfig"), folder.0.join("snapshot.json"));
-    let server = Child::start(
-        &ground.server,
-        &["serve", "--quiet", "--kubeconfig", text(&kubeconfig)?],
-    )?;
+    let file = folder.0.join("snapshot.json");
+    let server = Child::start(&ground.server, &["serve", "--quiet"])?;
     let count = ground.sizes.config_maps;
     load::run(server.address, 16, count, Use::Kept, |n, out| {
         let map = config_map(&format!("map-{n:07}"), "snapshot", PADDING, n);
@@ -32,7 +29,13 @@ pub(super) fn measure(ground: &Ground) -> io::Result<Measured> {
     let began = now();
     let peak = peak_of(
         &ground.server,
-        &["snapshot", "--kubeconfig", text(&kubeconfig)?, "-o", text(&file)?],
+        &[
+            "snapshot",
+            "--kubeconfig",
+            text(server.kubeconfig()?)?,
+            "-o",
+            text(&file)?,
+        ],
     )?;
     let took = began.elapsed().as_secs_f64();
     drop(server);
