@@ -466,7 +466,11 @@ impl Reading<'_> {
         loop {
             self.requests
                 .show_progress(|| format!("{} objects, reading {name}", self.objects + count));
-            let (answer, body) = self.answer(&listing.target()).await?;
+            let (body, refused) = match self.page(&listing.target()).await? {
+                Ok(body) => (body, None),
+                Err(answer) => (Vec::new(), Some(answer)),
+            };
+            let (answer, items) = refused.map_or_else(|| read(&body), |answer| (answer, Vec::new()));
             let step = listing.step(answer);
             let is_last = matches!(step, Step::Done(_));
             match step {
@@ -474,7 +478,7 @@ impl Reading<'_> {
                     if self.version.is_none() {
                         self.begin(&version)?;
                     }
-                    count += self.page(resource, &body, only, &mut names)?;
+                    count += self.write(resource, items, only, &mut names)?;
                     if is_last {
                         self.objects += count;
                         self.listed.push(Listed {
@@ -511,41 +515,26 @@ impl Reading<'_> {
         }
     }
 
-    /// Requests a page. Returns what came back, and its body.
-    async fn answer(&self, target: &str) -> Result<(Answer, Vec<u8>), Failure> {
+    /// Requests a page. Returns its body, or what came back instead.
+    async fn page(&self, target: &str) -> Result<Result<Vec<u8>, Answer>, Failure> {
         let response = match self.requests.get(target).await {
             Ok(response) => response,
-            Err(NoResponse::TooLarge) => return Ok((Answer::TooLarge, Vec::new())),
-            Err(NoResponse::Lost(why)) => return Ok((Answer::Lost(why), Vec::new())),
+            Err(NoResponse::TooLarge) => return Ok(Err(Answer::TooLarge)),
+            Err(NoResponse::Lost(why)) => return Ok(Err(Answer::Lost(why))),
             Err(NoResponse::NoApiserver(answer)) => return Err(self.requests.no_apiserver(answer)),
             Err(NoResponse::NoCredentials(why)) => return Err(no_credentials(why)),
         };
-        if response.code != 200 {
-            let status = serde_json::from_slice(&response.body);
-            let message = status
-                .map(|status: StatusBody| status.message)
-                .unwrap_or_default();
-            let refused = Answer::Status {
-                code: response.code,
-                message,
-                after: response.after,
-            };
-            return Ok((refused, Vec::new()));
+        if response.code == 200 {
+            return Ok(Ok(response.body));
         }
-        let page: Page<'_> = match serde_json::from_slice(&response.body) {
-            Ok(page) => page,
-            Err(error) => {
-                return Ok((
-                    Answer::Lost(format!("a list that is no JSON: {error}")),
-                    Vec::new(),
-                ));
-            }
-        };
-        let answer = Answer::Page {
-            version: page.metadata.resource_version,
-            token: page.metadata.token,
-        };
-        Ok((answer, response.body))
+        let status = serde_json::from_slice(&response.body);
+        Ok(Err(Answer::Status {
+            code: response.code,
+            message: status
+                .map(|status: StatusBody| status.message)
+                .unwrap_or_default(),
+            after: response.after,
+        }))
     }
 
     /// Writes the header, with the version of the first list.
@@ -558,16 +547,15 @@ impl Reading<'_> {
     }
 
     /// Writes the objects of a page, and returns their number.
-    fn page(
+    fn write(
         &mut self,
         resource: &Resource,
-        body: &[u8],
+        items: Vec<&RawValue>,
         only: Option<&BTreeSet<String>>,
         names: &mut BTreeSet<String>,
     ) -> Result<u64, Failure> {
-        let page: Page<'_> = serde_json::from_slice(body).expect("it was read before");
         let mut count = 0;
-        for item in page.items.into_iter().flatten() {
+        for item in items {
             let Ok(Value::Object(item)) = serde_json::from_str(item.get()) else {
                 continue;
             };
@@ -608,6 +596,23 @@ impl Reading<'_> {
 #[expect(clippy::disallowed_methods, reason = "the edge waits as decided")]
 async fn wait(time: Duration) {
     tokio::time::sleep(time).await;
+}
+
+/// Reads the body of a page, and returns its items.
+fn read(body: &[u8]) -> (Answer, Vec<&RawValue>) {
+    match serde_json::from_slice::<Page<'_>>(body) {
+        Ok(page) => {
+            let answer = Answer::Page {
+                version: page.metadata.resource_version,
+                token: page.metadata.token,
+            };
+            (answer, page.items.unwrap_or_default())
+        }
+        Err(error) => (
+            Answer::Lost(format!("a list that is no JSON: {error}")),
+            Vec::new(),
+        ),
+    }
 }
 
 /// Returns an item of a list with its type, which items of built-in kinds do not have.
