@@ -15,6 +15,14 @@ use sha2::{Digest, Sha256};
 
 use crate::Version;
 
+/// Returns a resource as messages and options name it: `configmaps`, `deployments.apps`.
+pub fn qualified(plural: &str, group: &str) -> String {
+    match group {
+        "" => plural.to_owned(),
+        group => [plural, ".", group].concat(),
+    }
+}
+
 /// Error for a field selector that a kind does not support (conversion functions of each API group).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownField {
@@ -503,11 +511,7 @@ impl ApiResource {
 
     /// Returns the resource as messages name it: `configmaps`, `deployments.apps`.
     pub fn qualified(&self) -> String {
-        if self.group.is_empty() {
-            self.plural.clone().into_owned()
-        } else {
-            format!("{}.{}", self.plural, self.group)
-        }
+        qualified(&self.plural, &self.group)
     }
 
     /// Returns `namespace/name`, or `name` for cluster-scoped kinds: the key by which lists are sorted, bytewise.

@@ -44,6 +44,14 @@ pub fn object_path(
     resource: &str,
     name: &str,
 ) -> String {
+    let mut path = collection_path(group, version, namespace, resource);
+    path.push('/');
+    path.extend(utf8_percent_encode(name, ESCAPED));
+    path
+}
+
+/// Returns the path of a collection; a name cannot leave its segment. `namespace`: `None` for all namespaces.
+pub fn collection_path(group: &str, version: &str, namespace: Option<&str>, resource: &str) -> String {
     let mut path = match group {
         "" => String::from("/api"),
         group => format!("/apis/{}", utf8_percent_encode(group, ESCAPED)),
@@ -52,7 +60,7 @@ pub fn object_path(
     for segment in [version]
         .into_iter()
         .chain(within.into_iter().flatten())
-        .chain([resource, name])
+        .chain([resource])
     {
         path.push('/');
         path.extend(utf8_percent_encode(segment, ESCAPED));

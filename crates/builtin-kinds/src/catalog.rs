@@ -70,6 +70,11 @@ fn builtin_core(plural: &str) -> KindRef {
         .into()
 }
 
+/// Returns whether some version of Kubernetes has the group built in.
+pub fn is_builtin_group(group: &str) -> bool {
+    builtin::rows().any(|kind| kind.group == group)
+}
+
 /// API group and its served versions, the preferred one first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group<'a> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ::trace::record::{Record, RunEnd, Verb, What};
 use ::trace::report::Report;
+use apimachinery::kind::qualified;
 use apimachinery::path::decoded_path;
 use scenario::{ClientView, Contract, Named, Scenario, Trigger, catalogue};
 
@@ -59,7 +60,7 @@ fn collections(records: &[Record]) -> BTreeSet<String> {
         };
         let path = decoded_path(path);
         let named = Named::by(&path);
-        (*verb != Verb::Other).then(|| collection_words(named.group, named.plural))
+        (*verb != Verb::Other).then(|| qualified(named.plural, named.group))
     });
     read.collect()
 }
@@ -84,7 +85,7 @@ fn judge_by(scenario: &Scenario, records: &[Record], evidence: Evidence) -> Verd
         format!(
             "it read {}, and this scenario is about {}",
             words::few(&read, 3, String::clone),
-            collection_words(&target.group, &target.plural)
+            target.resource()
         )
     } else {
         words::last_of_client(scenario, &trace, ended.seq)
@@ -302,15 +303,6 @@ fn stuck(
     );
     stuck.place = scenario.steps.get(step).map(|step| step.at);
     stuck
-}
-
-/// Formats a collection: `configmaps`, `widgets.example.com`.
-fn collection_words(group: &str, plural: &str) -> String {
-    if group.is_empty() {
-        plural.to_owned()
-    } else {
-        format!("{plural}.{group}")
-    }
 }
 
 fn step_words(scenario: &Scenario, step: usize) -> String {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use apimachinery::Version;
+use apimachinery::kind::qualified;
 use serde_json::{Map, Value};
 
 use self::catalogue::{Level, Provoker};
@@ -175,6 +176,13 @@ pub struct Target {
     pub namespace: Option<String>,
 }
 
+impl Target {
+    /// Returns `configmaps`, `deployments.apps`.
+    pub fn resource(&self) -> String {
+        qualified(&self.plural, &self.group)
+    }
+}
+
 /// Server configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSettings {
@@ -301,6 +309,18 @@ pub struct Manifest {
     pub at: Place,
 }
 
+impl Manifest {
+    /// Returns the reference to the object.
+    pub fn object_name(&self) -> ObjectName {
+        ObjectName {
+            group: self.group.clone(),
+            plural: self.plural.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
 /// Reference to an object, by default of the target's kind and namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectName {
@@ -315,6 +335,11 @@ pub struct ObjectName {
 }
 
 impl ObjectName {
+    /// Returns `configmaps`, `deployments.apps`.
+    pub fn resource(&self) -> String {
+        qualified(&self.plural, &self.group)
+    }
+
     /// Returns `namespace/name`, or `name`.
     pub fn key(&self) -> String {
         match &self.namespace {

@@ -9,6 +9,8 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::time::Duration;
 
+#[cfg(feature = "kube")]
+use apimachinery::kind::qualified;
 use fake_apiserver::scenario::{LoadErrors, Wait, parse_wait};
 #[cfg(feature = "kube")]
 use kube_client::Resource;
@@ -88,9 +90,7 @@ macro_rules! kinds {
             /// Matches these requests for the resource of a type: of `k8s-openapi`, or a derived `CustomResource`.
             #[cfg(feature = "kube")]
             pub fn of_type<R: Resource<DynamicType = ()>>() -> Matcher<Self> {
-                let (plural, group) = (R::plural(&()), R::group(&()));
-                let dot = if group.is_empty() { "" } else { "." };
-                Self::of(format!("{plural}{dot}{group}"))
+                Self::of(qualified(&R::plural(&()), &R::group(&())))
             }
 
             /// Matches these requests for every resource.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use apimachinery::kind::qualified;
 use apimachinery::path::{ResourcePath, decoded_path};
 use fake_apiserver::record::line::{printable, time};
 use fake_apiserver::record::{Record, StreamId, What};
@@ -113,10 +114,7 @@ impl Request {
                 (Read::Other, Some("deletecollection")) => Verb::DeleteCollection,
                 (Read::Other, _) => Verb::Other,
             },
-            resource: place.map_or_else(String::new, |place| {
-                let dot = if place.group.is_empty() { "" } else { "." };
-                format!("{}{dot}{}", place.resource, place.group)
-            }),
+            resource: place.map_or_else(String::new, |place| qualified(place.resource, place.group)),
             namespace: text(place.and_then(|place| place.within)),
             name: text(place.and_then(|place| place.name)),
             subresource: text(place.and_then(|place| place.subresource)),

@@ -261,10 +261,9 @@ impl Server {
                 | Action::Refuse(_) => &[],
             };
             if let Some(missing) = objects.iter().find(|object| !self.api.has(object)) {
-                let dot = if missing.group.is_empty() { "" } else { "." };
                 return Err(RuleRefused::NoObject {
                     object: missing.key(),
-                    resource: format!("{}{dot}{}", missing.plural, missing.group),
+                    resource: missing.resource(),
                 });
             }
         }

@@ -22,9 +22,7 @@ const MANAGER: &str = "fake-apiserver";
 /// A write.
 #[derive(Debug, Clone)]
 pub(crate) struct Write {
-    group: String,
-    plural: String,
-    key: String,
+    of: ObjectName,
     how: How,
     /// The request; `Err`: why there is none.
     pub(crate) request: Result<Box<Outbound>, String>,
@@ -80,15 +78,16 @@ impl Write {
         }
         let version = manifest.json["apiVersion"].as_str().unwrap_or_default();
         let version = version.rsplit('/').next().unwrap_or_default().to_owned();
-        let of = ObjectName {
-            group: manifest.group.clone(),
-            plural: manifest.plural.clone(),
-            namespace: manifest.namespace.clone(),
-            name: manifest.name.clone(),
-        };
         let query = format!("?fieldManager={MANAGER}&force=true");
         let body = Some(("application/apply-patch+yaml", object));
-        Self::new(&of, How::Applied, Ok(version), Method::PATCH, &query, body)
+        Self::new(
+            &manifest.object_name(),
+            How::Applied,
+            Ok(version),
+            Method::PATCH,
+            &query,
+            body,
+        )
     }
 
     fn relabel(object: &ObjectName, labels: &[(String, Option<String>)], catalog: &Catalog) -> Self {
@@ -135,9 +134,7 @@ impl Write {
             })
         });
         Self {
-            group: of.group.clone(),
-            plural: of.plural.clone(),
-            key: of.key(),
+            of: of.clone(),
             how,
             request,
         }
@@ -145,8 +142,7 @@ impl Write {
 
     /// Returns resource and object, for the trace: `deployments.apps shop/web`.
     pub(crate) fn object(&self) -> String {
-        let dot = if self.group.is_empty() { "" } else { "." };
-        format!("{}{dot}{} {}", self.plural, self.group, self.key)
+        format!("{} {}", self.of.resource(), self.of.key())
     }
 
     /// Returns what is to be done.
@@ -185,11 +181,11 @@ impl Write {
         let metadata: Option<Metadata> = serde_json::from_value(document["metadata"].clone()).ok();
         let object = metadata.map(Metadata::object_ref);
         let object = object.filter(|object| !object.resource_version.is_empty());
-        let defines = self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions";
+        let defines = self.of.resource() == "customresourcedefinitions.apiextensions.k8s.io";
         Ok(Written {
             how,
             wrote: object.map(|object| StoreWrite {
-                resource: self.plural.clone(),
+                resource: self.of.plural.clone(),
                 object,
                 op,
                 selected: false,

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use apimachinery::kind::qualified;
 use fake_apiserver::record::{Record, Verb, What};
 use fake_apiserver::scenario::{Named, Target};
 use tokio::sync::Notify;
@@ -65,7 +66,7 @@ impl Aim {
             self.elsewhere
                 .insert(words(named.group, named.plural, named.namespace));
             self.first
-                .get_or_insert_with(|| (resource(named.group, named.plural), named.namespace.to_owned()));
+                .get_or_insert_with(|| (qualified(named.plural, named.group), named.namespace.to_owned()));
         }
     }
 
@@ -85,7 +86,7 @@ impl Aim {
             return "--resource".to_owned();
         };
         let mut options = Vec::new();
-        if *read != resource(&self.target.group, &self.target.plural) {
+        if *read != self.target.resource() {
             options.push(format!("--resource {read}"));
         }
         if !namespace.is_empty() {
@@ -142,14 +143,8 @@ pub(super) async fn stays_astray(aim: &RefCell<Aim>, heard: &Notify) -> Option<S
     }
 }
 
-/// Returns the qualified resource: `deployments.apps`.
-fn resource(group: &str, plural: &str) -> String {
-    let dot = if group.is_empty() { "" } else { "." };
-    format!("{plural}{dot}{group}")
-}
-
 fn words(group: &str, plural: &str, namespace: &str) -> String {
-    let resource = resource(group, plural);
+    let resource = qualified(plural, group);
     if namespace.is_empty() {
         format!("{resource} in all namespaces")
     } else {

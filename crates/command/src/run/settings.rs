@@ -44,13 +44,8 @@ pub(super) fn client(client: &ClientSettings) -> Value {
 
 /// Returns `target:` of a scenario file; the namespace is `null` for all namespaces and for cluster-scoped resources.
 pub(super) fn target(target: &Target) -> Value {
-    let resource = if target.group.is_empty() {
-        target.plural.clone()
-    } else {
-        format!("{}.{}", target.plural, target.group)
-    };
     json!({
-        "resource": resource,
+        "resource": target.resource(),
         "group": target.group,
         "version": target.version,
         "kind": target.kind,

@@ -81,12 +81,7 @@ impl Written {
             let contents = actions.flat_map(|action| action.contents_mut());
             let contents = contents.chain(scenario.objects.iter_mut().map(Content::Written));
             named.extend(contents.filter_map(|content| match content {
-                Content::Written(manifest) => Some(ObjectName {
-                    group: manifest.group.clone(),
-                    plural: manifest.plural.clone(),
-                    namespace: manifest.namespace.clone(),
-                    name: manifest.name.clone(),
-                }),
+                Content::Written(manifest) => Some(manifest.object_name()),
                 Content::Named(name) => Some(name.clone()),
                 Content::Sent { .. } | Content::Page(_) | Content::Verbatim(_) => None,
             }));
@@ -171,11 +166,9 @@ impl Written {
             return;
         }
         let objects: Vec<Value> = { left.values() }
-            .map(|name| {
-                let dot = if name.group.is_empty() { "" } else { "." };
-                let resource = format!("{}{dot}{}", name.plural, name.group);
-                json!({ "name": name.name, "namespace": name.namespace, "resource": resource })
-            })
+            .map(
+                |name| json!({ "name": name.name, "namespace": name.namespace, "resource": name.resource() }),
+            )
             .collect();
         let next = edge.steer(|server, _| server.next_record()).unwrap_or_default();
         let ruled = edge.rule(&json!({ "do": { "delete": objects } }).to_string());
@@ -201,6 +194,5 @@ impl Written {
 
 /// Returns an object as the trace has it.
 fn words(name: &ObjectName) -> String {
-    let dot = if name.group.is_empty() { "" } else { "." };
-    format!("{}{dot}{} {}", name.plural, name.group, name.key())
+    format!("{} {}", name.resource(), name.key())
 }

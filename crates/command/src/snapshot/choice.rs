@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use fake_apiserver::model::catalog::Catalog;
-use fake_apiserver::scenario::{Version, nearest};
+use apimachinery::kind::qualified;
+use apimachinery::path::collection_path;
+use fake_apiserver::model::catalog::is_builtin_group;
+use fake_apiserver::scenario::nearest;
 use serde::Deserialize;
 
 use super::format::LeftOut;
@@ -79,10 +81,7 @@ pub(crate) struct Choice {
 impl Resource {
     /// Plural and group: `deployments.apps`.
     pub(crate) fn full_name(&self) -> String {
-        match self.group.as_str() {
-            "" => self.plural.clone(),
-            group => format!("{}.{group}", self.plural),
-        }
+        qualified(&self.plural, &self.group)
     }
 
     pub(crate) fn api_version(&self) -> String {
@@ -94,14 +93,8 @@ impl Resource {
 
     /// Path of the collection, of one namespace if it has one.
     pub(crate) fn path(&self, namespace: Option<&str>) -> String {
-        let root = match self.group.as_str() {
-            "" => format!("/api/{}", self.version),
-            group => format!("/apis/{group}/{}", self.version),
-        };
-        match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => format!("{root}/namespaces/{namespace}/{}", self.plural),
-            None => format!("{root}/{}", self.plural),
-        }
+        let namespace = namespace.filter(|_| self.namespaced);
+        collection_path(&self.group, &self.version, namespace, &self.plural)
     }
 
     pub(crate) fn is(&self, (group, plural): (&str, &str)) -> bool {
@@ -110,8 +103,7 @@ impl Resource {
 
     /// Whether it needs a definition.
     pub(crate) fn is_custom(&self) -> bool {
-        let mut all = Version::ALL.into_iter();
-        !all.any(|version| Catalog::builtin(version).has_builtin_group(&self.group))
+        !is_builtin_group(&self.group)
     }
 
     /// Returns why no server can begin with its objects, if none can.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use apimachinery::kind::qualified;
 use apimachinery::path::ResourcePath;
 use fake_apiserver::record::{Record, StreamId, What};
 
@@ -27,10 +28,7 @@ impl Asked {
     /// Returns who sent a request to this path.
     pub(super) fn of(path: &str, user_agent: Option<&str>) -> Self {
         let read = ResourcePath::read(path);
-        let resource = read.as_ref().map(|path| match path.group {
-            "" => path.resource.to_owned(),
-            group => format!("{}.{group}", path.resource),
-        });
+        let resource = { read.as_ref() }.map(|path| qualified(path.resource, path.group));
         Self {
             client: cut(user_agent.unwrap_or_default()).into(),
             resource: cut(&resource.unwrap_or_default()).into(),

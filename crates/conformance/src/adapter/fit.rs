@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fake_apiserver::scenario::{
     ClientMode, EmittedKind, EmittedMatch, Excuse, InitialList, ListSemantic, Place, Scenario,
-    SharedScenario, Target, Transport, Trigger,
+    SharedScenario, Transport, Trigger,
 };
 use judge::wire::configured;
 
@@ -24,7 +24,7 @@ pub fn start(scenario: &Scenario, hello: &Hello) -> Result<Start, String> {
         return Err(format!("needs the contract `{}`", contract.word()));
     }
     let target = &scenario.target;
-    let resource = resource_name(target);
+    let resource = target.resource();
     if let Some(resources) = &hello.resources
         && !resources.contains(&resource)
     {
@@ -52,15 +52,6 @@ pub fn start(scenario: &Scenario, hello: &Hello) -> Result<Start, String> {
         options: options(scenario, hello),
         paused: scenario.client.consumer_delay_ms > 0,
     })
-}
-
-/// Returns the resource: `configmaps`, `deployments.apps`.
-fn resource_name(target: &Target) -> String {
-    if target.group.is_empty() {
-        target.plural.clone()
-    } else {
-        format!("{}.{}", target.plural, target.group)
-    }
 }
 
 /// Returns the capabilities that a scenario requires, each with the key or step that requires it.

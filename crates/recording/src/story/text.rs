@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use apimachinery::Version;
+use apimachinery::kind::qualified;
 use scenario::ServerSettings;
 use scenario::raw::{
     ActionKey, At, Client, Expectations, File, First, FirstSet, LanguageVersion, Mode, PageSize, Semantic,
@@ -53,7 +54,7 @@ impl Story<'_> {
             namespace => namespace,
         };
         let target = Target {
-            resource: at(resource(&collection.group, &collection.plural)),
+            resource: at(qualified(&collection.plural, &collection.group)),
             namespace: self.kind.namespaced.then(|| namespace.to_owned().into()),
         };
         File {
@@ -260,13 +261,6 @@ impl Story<'_> {
             bookmarks: has_none.then(|| false.into()),
             ..Client::default()
         }
-    }
-}
-
-fn resource(group: &str, plural: &str) -> String {
-    match group {
-        "" => plural.to_owned(),
-        group => format!("{plural}.{group}"),
     }
 }
 

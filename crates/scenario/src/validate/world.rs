@@ -56,7 +56,7 @@ impl World {
     }
 
     pub(super) fn target_resource(&self) -> String {
-        resource(&self.target.group, &self.target.plural)
+        self.target.resource()
     }
 
     /// Returns the current number of the target's objects, in all namespaces.
@@ -153,23 +153,10 @@ impl World {
     }
 }
 
-fn resource(group: &str, plural: &str) -> String {
-    if group.is_empty() {
-        plural.to_owned()
-    } else {
-        format!("{plural}.{group}")
-    }
-}
-
 fn identity(object: &ObjectName) -> Identity {
-    (resource(&object.group, &object.plural), object.key())
+    (object.resource(), object.key())
 }
 
 fn identity_of(manifest: &Manifest) -> Identity {
-    identity(&ObjectName {
-        group: manifest.group.clone(),
-        plural: manifest.plural.clone(),
-        namespace: manifest.namespace.clone(),
-        name: manifest.name.clone(),
-    })
+    identity(&manifest.object_name())
 }
