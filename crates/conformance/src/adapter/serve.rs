@@ -193,12 +193,16 @@ fn print(event: &Event) -> io::Result<()> {
     out.flush()
 }
 
-/// Returns a client for the server in `KUBECONFIG`, with its credentials. With TLS, ALPN selects the HTTP version.
-async fn kube(
-    gzip: bool,
-    retries: Retries,
-) -> Result<kube_client::Client, Box<dyn std::error::Error + Send + Sync>> {
-    let mut config = Config::from_kubeconfig(&KubeConfigOptions::default()).await?;
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Returns a client for the server in `KUBECONFIG`.
+async fn kube(gzip: bool, retries: Retries) -> Result<kube_client::Client, Error> {
+    let config = Config::from_kubeconfig(&KubeConfigOptions::default()).await?;
+    client_of(config, gzip, retries)
+}
+
+/// Returns a client with the credentials of a configuration. With TLS, ALPN selects the HTTP version. Call inside a tokio runtime.
+fn client_of(mut config: Config, gzip: bool, retries: Retries) -> Result<kube_client::Client, Error> {
     config.default_retry = retries == Retries::OfKubeClient;
     if let Some(authority) = config.root_cert.as_ref().and_then(|all| all.first()) {
         let mut tcp = HttpConnector::new();
@@ -320,8 +324,39 @@ fn object(reported: ReportedObject) -> Object {
 
 #[cfg(test)]
 mod tests {
+    use fake_apiserver::api::Access;
+    use fake_apiserver::net::{Credentials, Edge, ServeOptions, TlsOptions};
+    use fake_apiserver::scenario::ServerSettings;
+    use fake_apiserver::server::Server;
+    use kube_client::client::Body;
+    use kube_client::config::Kubeconfig;
+
     use super::*;
     use crate::adapter::{fit, message};
+
+    #[tokio::test]
+    async fn a_client_over_tls_has_the_credentials_of_its_kubeconfig() {
+        let access = Access {
+            token: "t0ken".to_owned(),
+            limited_token: None,
+            signing_secret: [0; 32],
+        };
+        let options = ServeOptions {
+            tls: Some(TlsOptions::default()),
+            access: Some(access.clone()),
+            ..ServeOptions::default()
+        };
+        let listening = options.bind().await.unwrap();
+        let kubeconfig = listening.kubeconfig(Credentials::Token(access.token.clone()), None);
+        let kubeconfig = Kubeconfig::from_yaml(&kubeconfig.text()).unwrap();
+        let server = Server::standalone(ServerSettings::default(), 0).with_access(access);
+        tokio::spawn(listening.serve(Edge::new(server), std::future::pending()));
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        let client = client_of(config.unwrap(), false, Retries::OfTheClient).unwrap();
+        let request = http::Request::get("/api/v1/namespaces").body(Body::empty());
+        let response = client.send(request.unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
+    }
 
     /// The settings of a scenario are the same in this process and through the protocol.
     #[test]
