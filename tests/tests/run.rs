@@ -87,6 +87,30 @@ fn a_known_failure_does_not_fail_a_run(
     assert!(printed.contains(message), "no {message:?} in\n{printed}");
 }
 
+/// What no MUST forbids, and what nobody is known to send, is shown and fails no run.
+#[rstest]
+#[case::a_must("kube-apiserver", &[], 1, "mismatch", "0 passed, 1 failed, 0 skipped")]
+#[case::a_should_at_most("aggregated-or-old-server", &[], 0, "warning", "0 passed, 0 failed, 1 warned, 0 skipped")]
+#[case::warnings_count("aggregated-or-old-server", &["--strict"], 1, "mismatch", "0 passed, 1 failed, 0 skipped")]
+#[case::hardening("nobody-known", &["--strict", "--retries", "1"], 0, "not scored, mismatch", "0 passed, 0 failed, 1 not scored, 0 skipped")]
+fn a_failure_counts_by_its_level(
+    #[case] provoked_by: &str,
+    #[case] options: &[&str],
+    #[case] code: i32,
+    #[case] word: &str,
+    #[case] counts: &str,
+) {
+    let steps = "steps: [{when: {watch: 1}}]\nexpect: {only: true, requests: [list]}\n";
+    let name = format!("level-{provoked_by}-{}", options.len());
+    let path = scenario(&name, &format!("provoked_by: {provoked_by}\n{steps}"));
+    let ended = run(&[options, &[&path, "--", env!("CARGO_BIN_EXE_follow")]].concat());
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(code), "{printed}");
+    for message in [word, counts] {
+        assert!(printed.contains(message), "no {message:?} in\n{printed}");
+    }
+}
+
 #[test]
 fn scenarios_are_listed_without_being_played() {
     let ended = run(&["--list", "gone/", "--shard", "1/2"]);

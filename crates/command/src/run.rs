@@ -22,6 +22,8 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use conformance::adapter::outcome::Outcome;
+use conformance::adapter::standing::Standing;
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, SharedScenario, Style};
 use futures::{StreamExt as _, stream};
@@ -95,11 +97,34 @@ impl fmt::Display for Skipped {
 }
 
 impl Played {
-    /// Whether it failed, and not as it is known to.
+    /// Returns its result, compared with what is known and with what counts.
+    pub(crate) fn standing(&self, run: &Run) -> Standing {
+        match &self.result {
+            Err(_) => Standing::NotJudged,
+            Ok(verdict) if verdict.passed() => Standing::Passed,
+            Ok(_) if self.scenario.is_hardening() => Standing::NotScored,
+            Ok(_) if self.known.is_some() => Standing::Known,
+            Ok(_) if self.is_flaky() => Standing::Flaky,
+            Ok(verdict) => match Outcome::of(&self.scenario, verdict, run.edition) {
+                Outcome::Warn if !run.strict => Standing::Warned,
+                Outcome::Pass
+                | Outcome::Warn
+                | Outcome::Fail
+                | Outcome::Hang
+                | Outcome::Crash
+                | Outcome::Unsupported
+                | Outcome::NotPlayed
+                | Outcome::AdapterError
+                | Outcome::HarnessError => Standing::Failed,
+            },
+        }
+    }
+
+    /// Whether it fails the run.
     pub(crate) fn failed(&self, run: &Run) -> bool {
-        let is_reported_only = run.flaky == Flaky::Report && self.is_flaky();
-        let has_failed = self.result.as_ref().is_ok_and(|verdict| !verdict.passed());
-        has_failed && self.known.is_none() && !is_reported_only
+        let standing = self.standing(run);
+        let is_reported_only = run.flaky == Flaky::Report && standing == Standing::Flaky;
+        standing.is_failure() && !is_reported_only
     }
 
     pub(crate) fn passed(&self) -> bool {

@@ -40,7 +40,8 @@ type archive struct {
 // downloaded once and kept in the cache of the user (os.UserCacheDir). The digest of the download is part of this module, so that
 // go.sum covers it.
 //
-// FAKE_APISERVER_DOWNLOAD is the URL of the folder to download from instead of the release on GitHub; "off" forbids it.
+// FAKE_APISERVER_DOWNLOAD is the URL of the folder to download from instead of the release on GitHub, https or file; "off" forbids
+// it.
 func Binary() (string, error) {
 	if named := os.Getenv("FAKE_APISERVER_BIN"); named != "" {
 		return named, nil
@@ -77,7 +78,7 @@ func (a archive) cached() (string, error) {
 	url := strings.TrimSuffix(from, "/") + "/" + a.name
 	packed, err := download(url)
 	if err != nil {
-		return "", fmt.Errorf("cannot download %s: %w", url, err)
+		return "", fmt.Errorf("cannot download %s: %w: install a release and set FAKE_APISERVER_BIN, or set FAKE_APISERVER_DOWNLOAD to the URL of a folder with %s", url, err, a.name)
 	}
 	if found := sha256.Sum256(packed); hex.EncodeToString(found[:]) != a.digest {
 		return "", fmt.Errorf("%s has SHA-256 %x, and this module expects %s: it is not the file of the release", url, found, a.digest)
@@ -93,7 +94,9 @@ func (a archive) cached() (string, error) {
 }
 
 func download(url string) ([]byte, error) {
-	client := &http.Client{Timeout: downloadWithin}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.RegisterProtocol("file", http.NewFileTransport(http.Dir("/")))
+	client := &http.Client{Timeout: downloadWithin, Transport: transport}
 	response, err := client.Get(url)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -67,11 +68,21 @@ func TestADownloadIsCheckedAndKept(t *testing.T) {
 	if requests != 1 {
 		t.Fatalf("%d downloads", requests)
 	}
-	for name, expected := range map[string]string{"other.tar.gz": "it is not the file of the release", "none.tar.gz": "404"} {
+	for name, expected := range map[string]string{"other.tar.gz": "it is not the file of the release", "none.tar.gz": "404 Not Found: install a release and set FAKE_APISERVER_BIN"} {
 		wrong := archive{"linux/amd64", name, strings.Repeat("0", 64)}
 		if _, err := wrong.cached(); err == nil || !strings.Contains(err.Error(), expected) {
 			t.Fatal(err)
 		}
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "good.tar.gz"), body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("FAKE_APISERVER_DOWNLOAD", "file://"+folder)
+	if path, err := good.cached(); err != nil {
+		t.Fatal(path, err)
 	}
 	t.Setenv("FAKE_APISERVER_DOWNLOAD", "off")
 	if _, err := (archive{"linux/amd64", "off.tar.gz", "1"}).cached(); err == nil || !strings.Contains(err.Error(), "is off") {

@@ -23,7 +23,7 @@ type Scenarios struct {
 // Played is the result of a scenario.
 type Played struct {
 	ID string
-	// Verdict is passed, failed, known, skipped, not_judged, not_started or interrupted.
+	// Verdict is passed, warned, failed, known, not_scored, skipped, not_judged, not_started or interrupted.
 	Verdict string
 	Message string
 	// Known is the reason of a known failure.
@@ -31,7 +31,7 @@ type Played struct {
 }
 
 // RunScenarios plays scenarios against a command that gets KUBECONFIG, as `fake-apiserver run` does. Each is a subtest: a known
-// failure passes and logs its reason, and a scenario that is not played is skipped.
+// failure, a warning and what is not scored pass and log their reason, and a scenario that is not played is skipped.
 func RunScenarios(t *testing.T, scenarios Scenarios, command ...string) {
 	t.Helper()
 	played, err := play(scenarios, command)
@@ -41,6 +41,8 @@ func RunScenarios(t *testing.T, scenarios Scenarios, command ...string) {
 			case "passed":
 			case "known":
 				t.Logf("known, by %s: %s (%s)", result.Known.By, result.Known.Reason, result.Known.Issue)
+			case "warned", "not_scored":
+				t.Logf("%s: %s", result.Verdict, result.Message)
 			case "skipped":
 				t.Skip(result.Message)
 			default:

@@ -5,6 +5,9 @@ import { once } from 'node:events';
 
 import { findBinary } from './binary.mjs';
 
+/** Verdicts that do not fail a run. */
+const FINE = ['passed', 'warned', 'known', 'not_scored', 'skipped'];
+
 /** The command failed scenarios that no list excuses, an entry of a list is stale, or nothing was judged. */
 export class ScenariosFailed extends Error {
     constructor(message, results) {
@@ -33,7 +36,7 @@ export async function runScenarios(command, { scenarios = [], libraries = [], kn
     const results = lines.filter((line) => !line.footer);
     if (code !== 0) {
         const failed = results
-            .filter((result) => !['passed', 'known', 'skipped'].includes(result.verdict))
+            .filter((result) => !FINE.includes(result.verdict))
             .map((result) => `${result.id ?? result.file}: ${result.message}`);
         const stale = lines.flatMap((line) => line.footer?.stale ?? []).map((entry) => `${JSON.stringify(entry)}: a known failure that passes`);
         throw new ScenariosFailed([`fake-apiserver run: exit code ${code}`, ...failed, ...stale, stderr.trim()].join('\n').trim(), results);

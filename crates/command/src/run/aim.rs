@@ -7,19 +7,27 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use apimachinery::kind::qualified;
-use fake_apiserver::record::{Record, Verb, What};
-use fake_apiserver::scenario::{Named, Target};
+use fake_apiserver::record::{Record, Side, Verb, What};
+use fake_apiserver::scenario::{Named, Target, Transport};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 /// Time after the last resource that a command lists or watches for the first time: caches are filled one by one.
 pub(super) const ASTRAY: Duration = Duration::from_secs(10);
 
+/// Connections over TLS that a command closes before its first request, after which the next ones will be no better.
+const HANDSHAKES: usize = 3;
+
 /// Resources listed and watched so far.
 #[derive(Debug)]
 pub(super) struct Aim {
     target: Target,
+    transport: Transport,
     hit: bool,
+    /// Whether there was any request.
+    asked: bool,
+    /// Connections that the command closed before its first request.
+    unused: usize,
     /// Whether a streaming list was requested that the server does not support.
     streams: bool,
     /// Other resources that were read: `deployments.apps in all namespaces`.
@@ -29,10 +37,13 @@ pub(super) struct Aim {
 }
 
 impl Aim {
-    pub(super) fn new(target: Target) -> Self {
+    pub(super) fn new(target: Target, transport: Transport) -> Self {
         Self {
             target,
+            transport,
             hit: false,
+            asked: false,
+            unused: 0,
             streams: false,
             elsewhere: BTreeSet::new(),
             first: None,
@@ -46,8 +57,11 @@ impl Aim {
                 path, verb, query, ..
             } = &record.what
             else {
+                let is_unused = |what| matches!(what, &What::Disconnected { by: Side::Client, .. });
+                self.unused += usize::from(!self.asked && is_unused(&record.what));
                 continue;
             };
+            self.asked = true;
             if *verb != Verb::Other {
                 self.take(&Named::by(path));
             } else if query.iter().any(|(name, _)| name == "sendInitialEvents") {
@@ -70,9 +84,13 @@ impl Aim {
         }
     }
 
-    /// Returns whether something was listed or watched, but not the target.
+    /// Returns whether something was listed or watched, but not the target, or whether no request can come over TLS.
     pub(super) fn is_astray(&self) -> bool {
-        !self.hit && (self.streams || !self.elsewhere.is_empty())
+        !self.hit && (self.streams || !self.elsewhere.is_empty() || self.shakes_no_hands())
+    }
+
+    fn shakes_no_hands(&self) -> bool {
+        self.transport.is_tls() && !self.asked && self.unused >= HANDSHAKES
     }
 
     /// Returns the number of other resources that were read.
@@ -108,6 +126,16 @@ impl Aim {
                 "the command streams its first list, the scenario is about LIST, and where the server refuses streaming lists the command does not fall back"
                     .to_owned(),
             );
+        }
+        if self.shakes_no_hands() {
+            let offers = match self.transport {
+                Transport::TlsHttp2 => "does not offer HTTP/2, which this scenario is about, or ",
+                Transport::Http1 | Transport::TlsHttp1 => "",
+            };
+            return Some(format!(
+                "the command closed {} connections in or after their TLS handshake and sent no request: it {offers}does not trust the CA of its KUBECONFIG",
+                self.unused
+            ));
         }
         Some(if self.elsewhere.is_empty() {
             format!(
@@ -190,7 +218,7 @@ mod tests {
                 violations: Vec::new(),
             },
         };
-        let mut aim = Aim::new(configmaps(Some("default")));
+        let mut aim = Aim::new(configmaps(Some("default")), Transport::Http1);
         aim.hear(&[request(
             Verb::Other,
             &[("watch", "true"), ("sendInitialEvents", "true")],
@@ -204,9 +232,34 @@ mod tests {
         assert_eq!((aim.is_astray(), aim.missed()), (false, None));
     }
 
+    #[rstest]
+    #[case::http2(Transport::TlsHttp2, "does not offer HTTP/2")]
+    #[case::tls(Transport::TlsHttp1, "it does not trust the CA")]
+    #[case::plain(Transport::Http1, "sent no LIST or WATCH")]
+    fn handshakes_that_fail_are_named(#[case] transport: Transport, #[case] named: &str) {
+        let closed = Record {
+            seq: 0,
+            at: Duration::ZERO,
+            what: What::Disconnected {
+                conn: ConnId(1),
+                by: Side::Client,
+            },
+        };
+        let mut aim = Aim::new(configmaps(Some("default")), transport);
+        aim.hear(&[closed.clone(), closed.clone()]);
+        assert!(!aim.is_astray());
+        aim.hear(&[closed]);
+        assert_eq!(aim.is_astray(), transport.is_tls());
+        let why = aim.missed().unwrap_or_default();
+        assert!(why.contains(named), "{why}");
+    }
+
     #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn an_operator_that_starts_slowly_is_not_astray() {
-        let (aim, heard) = (RefCell::new(Aim::new(configmaps(None))), Notify::new());
+        let (aim, heard) = (
+            RefCell::new(Aim::new(configmaps(None), Transport::Http1)),
+            Notify::new(),
+        );
         let read = |path: &str| {
             aim.borrow_mut().take(&Named::by(path));
             heard.notify_one();
@@ -236,7 +289,7 @@ mod tests {
         "--resource deployments.apps --namespace shop"
     )]
     fn reads_of_something_else_name_the_options_to_use(#[case] path: &str, #[case] hint: &str) {
-        let mut aim = Aim::new(configmaps(Some("default")));
+        let mut aim = Aim::new(configmaps(Some("default")), Transport::Http1);
         aim.take(&Named::by(path));
         let why = aim.missed().unwrap_or_default();
         assert!(why.ends_with(&format!("move the scenario: {hint}")), "{why}");
@@ -249,7 +302,7 @@ mod tests {
     #[case::one_of_all(None, "/api/v1/namespaces/x/configmaps", false)]
     #[case::another_resource(Some("default"), "/apis/apps/v1/deployments", false)]
     fn only_reads_of_the_target_hit(#[case] namespace: Option<&str>, #[case] path: &str, #[case] hit: bool) {
-        let mut aim = Aim::new(configmaps(namespace));
+        let mut aim = Aim::new(configmaps(namespace), Transport::Http1);
         assert!(!aim.is_astray() && aim.missed().is_some());
         aim.take(&Named::by(path));
         assert_eq!((aim.is_astray(), aim.missed().is_none()), (!hit, hit));

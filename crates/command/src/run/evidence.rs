@@ -11,7 +11,6 @@ use conformance::adapter::attempt::Attempt;
 use conformance::adapter::evidence::{Evidence, Summary};
 use conformance::adapter::message::{ClientInfo, Recovers};
 use conformance::adapter::outcome::Outcome;
-use conformance::adapter::standing::Standing;
 
 use super::report::{Ended, again};
 use super::{Played, Run, Skipped};
@@ -111,17 +110,6 @@ fn why(played: &Played) -> String {
     }
 }
 
-fn standing(played: &Played, run: &Run) -> Standing {
-    match &played.result {
-        Ok(verdict) if verdict.passed() => Standing::Passed,
-        Ok(_) if played.known.is_some() => Standing::Known,
-        Ok(_) if played.is_flaky() => Standing::Flaky,
-        Ok(_) if played.failed(run) => Standing::Failed,
-        Ok(_) => Standing::Warned,
-        Err(_) => Standing::NotJudged,
-    }
-}
-
 /// `attempts`: those of the scenarios, in order, with the content of each file.
 fn results(ended: &Ended<'_>, attempts: &[(Attempt, String)], run: &Run, code: u8) -> Results {
     let played = ended.played;
@@ -173,7 +161,7 @@ fn test(played: &Played, attempt: &Attempt, text: &str, run: &Run) -> TestResult
         covers: scenario.covers.iter().map(|covered| covered.id.clone()).collect(),
         provoked_by: scenario.provoked_by,
         outcome: attempt.outcome,
-        standing: standing(played, run),
+        standing: played.standing(run),
         message: attempt.why.clone(),
         known,
         attempts: vec![AttemptResult::from(attempt)],

@@ -22,7 +22,7 @@ use crate::words::span;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   every scenario that was judged passed
+  0   every scenario that was judged passed, or failed in nothing that counts
   1   a scenario failed
   2   invalid command line or scenario file (the other files are run)
   3   the command cannot be started, or ended before its first request
@@ -162,6 +162,11 @@ pub(crate) struct Run {
     /// Whether flaky scenarios fail the run.
     #[arg(long, value_enum, default_value_t = Flaky::Fail)]
     pub(super) flaky: Flaky,
+    /// Count warnings as failures.
+    ///
+    /// A warning is a failure that breaks only requirements at SHOULD or MAY.
+    #[arg(long)]
+    pub(super) strict: bool,
     /// Run one part of the scenarios only, e.g. 1/4 for the first of four.
     ///
     /// The part of a scenario depends on its id alone, so that it stays when scenarios are added.

@@ -42,7 +42,7 @@ const AFTERWARDS: Duration = Duration::from_secs(5);
 /// Outcome of an attempt that passed.
 pub(super) const PASSED: &str = "pass";
 
-/// Plays a scenario, again up to `--retries` times if it failed; returns the first attempt, with the outcomes of all.
+/// Plays a scenario, again up to `--retries` times if it failed and counts; returns the first attempt, with the outcomes of all.
 pub(super) async fn play_or_skip(
     run: &Run,
     loaded: Loaded,
@@ -50,7 +50,11 @@ pub(super) async fn play_or_skip(
     stop: &Stop,
 ) -> Result<Played, Failure> {
     let mut first = attempt(run, loaded.clone(), sent, stop).await?;
-    for _ in 0..run.retries {
+    let retries = match first.scenario.is_hardening() {
+        true => 0,
+        false => run.retries,
+    };
+    for _ in 0..retries {
         if first.tries.last().is_none_or(|last| *last == PASSED) {
             break;
         }
@@ -258,7 +262,8 @@ async fn play_one(
     let launch = Launch::of(&run.command, &running, &scenario, run.trace)?;
     let mut child = Child::start(&launch)?;
     let edge = running.edge.clone();
-    let (aim, heard_something) = (RefCell::new(Aim::new(scenario.target.clone())), Notify::new());
+    let aim = Aim::new(scenario.target.clone(), scenario.server.transport);
+    let (aim, heard_something) = (RefCell::new(aim), Notify::new());
     let heard = Commentator {
         judge: judge.clone(),
         shows_all: run.trace,

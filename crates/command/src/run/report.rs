@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
+use conformance::adapter::standing::Standing;
 use fake_apiserver::record::line::printable;
 use fake_apiserver::scenario::LoadErrors;
 use fake_apiserver::scenario::catalogue::{self, Level};
 use judge::verdict::Contradiction;
 use judge::wire::{Needs, SETTINGS, needed_settings};
-use owo_colors::OwoColorize as _;
+use owo_colors::{OwoColorize as _, Style};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
 
@@ -96,7 +97,9 @@ impl Report {
                     "scenarios": played.len(),
                     "passed": counts.passed,
                     "failed": counts.failed,
+                    "warned": counts.warned,
                     "known": counts.known,
+                    "notScored": counts.not_scored,
                     "stale": ended.stale,
                     "unseen": ended.unseen,
                     "skipped": counts.skipped(),
@@ -117,34 +120,30 @@ impl Report {
             // Writing to a String cannot fail.
             let _ = write!(took, "   {restarts}");
         }
+        let standing = played.standing(run);
+        let mark = mark(standing, self.colour);
         match &played.result {
-            Err(skipped @ (Skipped::Needs(_) | Skipped::Interrupted)) => format!("– {id}   {skipped}\n"),
+            Err(skipped @ (Skipped::Needs(_) | Skipped::Interrupted)) => format!("{mark} {id}   {skipped}\n"),
             Err(skipped @ (Skipped::NotJudged(_) | Skipped::NotStarted(_))) => {
-                let mut text = format!("– {id}   {took}   {}\n", printable(&skipped.to_string()));
+                let mut text = format!("{mark} {id}   {took}   {}\n", printable(&skipped.to_string()));
                 for line in &played.output {
                     let _ = writeln!(text, "  output {line}");
                 }
                 text
             }
-            Ok(verdict) if verdict.passed() => {
-                let mark = if self.colour {
-                    "✔".green().to_string()
-                } else {
-                    "✔".to_owned()
-                };
-                format!("{mark} {id}   {took}\n")
+            Ok(verdict) if verdict.passed() => format!("{mark} {id}   {took}\n"),
+            Ok(verdict) if standing == Standing::NotScored => {
+                let word = verdict.outcome.word();
+                let why = printable(verdict.message());
+                format!("{mark} {id}   {took}   not scored, {word}: {why}\n")
             }
             Ok(_) if let Some(known) = &played.known => {
-                format!("✓ {id}   {took}   known failure of {}\n", excused(known))
+                format!("{mark} {id}   {took}   known failure of {}\n", excused(known))
             }
             Ok(verdict) => {
-                let mark = if self.colour {
-                    "✘".red().to_string()
-                } else {
-                    "✘".to_owned()
-                };
-                let word = match played.is_flaky() {
-                    true => "flaky",
+                let word = match standing == Standing::Warned {
+                    true => "warning",
+                    false if played.is_flaky() => "flaky",
                     false => verdict.outcome.word(),
                 };
                 let mut text = format!("{mark} {id}   {took}   {word}\n");
@@ -181,7 +180,9 @@ impl Report {
 struct Counts {
     passed: usize,
     failed: usize,
+    warned: usize,
     known: usize,
+    not_scored: usize,
     need_adapter: usize,
     need_telling: usize,
     need_time: usize,
@@ -196,7 +197,9 @@ impl Counts {
         Self {
             passed: count(&Played::passed),
             failed: count(&|one| one.failed(run)),
-            known: count(&|one| one.known.is_some()),
+            warned: count(&|one| one.standing(run) == Standing::Warned),
+            known: count(&|one| one.standing(run) == Standing::Known),
+            not_scored: count(&|one| one.standing(run) == Standing::NotScored),
             need_adapter: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Adapter(_))))),
             need_telling: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Told(_))))),
             need_time: count(&|one| matches!(&one.result, Err(Skipped::Needs(Needs::Time(_))))),
@@ -213,6 +216,41 @@ impl Counts {
     }
 }
 
+/// Returns the sign before a scenario.
+fn mark(standing: Standing, colour: bool) -> String {
+    let (mark, style) = match standing {
+        Standing::Passed => ("✔", Style::new().green()),
+        Standing::Known => ("✓", Style::new()),
+        Standing::Warned => ("!", Style::new().yellow()),
+        Standing::NotJudged | Standing::NotScored => ("–", Style::new()),
+        Standing::Failed
+        | Standing::Flaky
+        | Standing::Stale
+        | Standing::AdapterError
+        | Standing::HarnessError => ("✘", Style::new().red()),
+    };
+    match colour {
+        true => mark.style(style).to_string(),
+        false => mark.to_owned(),
+    }
+}
+
+/// Returns the word of a standing as a `verdict`.
+fn verdict_word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Passed => "passed",
+        Standing::Warned => "warned",
+        Standing::Known => "known",
+        Standing::NotScored => "not_scored",
+        Standing::NotJudged => "not_judged",
+        Standing::Failed
+        | Standing::Flaky
+        | Standing::Stale
+        | Standing::AdapterError
+        | Standing::HarnessError => "failed",
+    }
+}
+
 /// Returns by what a failure is known, why, and where it is public.
 fn excused(known: &Excuse) -> String {
     let issue = known.issue.as_deref().map(|issue| format!(" ({issue})"));
@@ -226,14 +264,17 @@ fn summary(ended: &Ended<'_>, counts: &Counts, run: &Run) -> String {
         stale,
         unseen,
     } = *ended;
-    let known = match counts.known {
+    let some = |number: usize, word: &str| match number {
         0 => String::new(),
-        known => format!(", {known} known"),
+        number => format!(", {number} {word}"),
     };
     let mut text = format!(
-        "\n{} passed, {} failed{known}, {} skipped",
+        "\n{} passed, {} failed{}{}{}, {} skipped",
         counts.passed,
         counts.failed,
+        some(counts.warned, "warned"),
+        some(counts.known, "known"),
+        some(counts.not_scored, "not scored"),
         counts.skipped()
     );
     let mut why = Vec::new();
@@ -408,11 +449,7 @@ fn json_line(played: &Played, run: &Run) -> String {
         }
         Ok(verdict) => (
             verdict.outcome.word(),
-            match &played.known {
-                _ if verdict.passed() => "passed",
-                Some(_) => "known",
-                None => "failed",
-            },
+            verdict_word(played.standing(run)),
             verdict.message().to_owned(),
             json!(verdict.contradictions),
         ),
@@ -502,7 +539,14 @@ pub(super) fn junit(ended: &Ended<'_>, run: &Run) -> Result<String, Failure> {
                 status.set_message(skipped.to_string());
                 status
             }
-            Ok(verdict) if verdict.passed() => TestCaseStatus::success(),
+            Ok(_) if matches!(one.standing(run), Standing::Passed | Standing::Warned) => {
+                TestCaseStatus::success()
+            }
+            Ok(verdict) if one.standing(run) == Standing::NotScored => {
+                let mut status = TestCaseStatus::skipped();
+                status.set_message(format!("not scored: {}", verdict.message()));
+                status
+            }
             Ok(_) if let Some(known) = &one.known => {
                 let mut status = TestCaseStatus::skipped();
                 status.set_message(format!("known failure of {}", excused(known)));

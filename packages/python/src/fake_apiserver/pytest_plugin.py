@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 import pytest
 
 from fake_apiserver.aio import AsyncFakeApiserver
-from fake_apiserver.server import FakeApiserver
+from fake_apiserver.server import FakeApiserver, Violations
 
 _FAILED = pytest.StashKey[bool]()
 
@@ -29,8 +29,19 @@ def fake_apiserver(
         failed = request.node.stash.get(_FAILED, False)
         if failed:
             request.node.add_report_section("teardown", "fake-apiserver", server.log())
+            _add_violations(request.node, server)
         elif not server.violations_allowed:
             server.expect_no_violations(client_required=False)
+
+
+def _add_violations(test: pytest.Item, server: FakeApiserver) -> None:
+    """Adds what the judge found to the report of a failed test, where it is often the reason."""
+    try:
+        server.expect_no_violations(client_required=False)
+    except Violations as found:
+        test.add_report_section("teardown", "fake-apiserver verdict", str(found))
+    except (OSError, RuntimeError) as error:
+        test.add_report_section("teardown", "fake-apiserver verdict", f"there is none: {error}")
 
 
 @pytest.fixture

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from fake_apiserver.operations import Json
 from fake_apiserver.server import find_binary
 
+FINE = frozenset({"passed", "warned", "known", "not_scored", "skipped"})
+"""Verdicts that do not fail a run."""
+
 
 class ScenariosFailed(AssertionError):
     """The command failed scenarios that no list excuses, an entry of a list is stale, or nothing was judged."""
@@ -44,7 +47,7 @@ def run_scenarios(
     lines = [json.loads(line) for line in played.stdout.splitlines()]
     results = [line for line in lines if "footer" not in line]
     if played.returncode != 0:
-        failed = [f"{one.get('id', one.get('file'))}: {one['message']}" for one in results if one["verdict"] not in ("passed", "known", "skipped")]
+        failed = [f"{one.get('id', one.get('file'))}: {one['message']}" for one in results if one["verdict"] not in FINE]
         stale = [f"{line['footer']['stale']}: known failures that pass" for line in lines if line.get("footer", {}).get("stale")]
         reasons = "\n".join([*failed, *stale, played.stderr.strip()]).strip()
         raise ScenariosFailed(f"fake-apiserver run: exit code {played.returncode}\n{reasons}", results)

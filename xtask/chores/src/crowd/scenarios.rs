@@ -108,7 +108,8 @@ fn taken(line: &str, results: &mut Results) -> Result<bool, String> {
     let played = match (line.verdict.as_str(), line.outcome.as_str()) {
         (_, "harness_error") => return Err(format!("{}: {}", line.id, line.message)),
         ("passed", _) => Played::Passed,
-        ("failed", _) => Played::Failed,
+        // The record has what a program gets wrong, whether it fails a run or not.
+        ("failed" | "warned" | "not_scored", _) => Played::Failed,
         ("not_judged" | "not_started", _) => {
             let why = line.message.trim_start_matches("not judged: ");
             Played::NotJudged(why.to_owned())
@@ -176,6 +177,8 @@ mod tests {
             ("passed", "pass", "[]", Played::Passed, 0),
             ("failed", "mismatch", twice, Played::Failed, 1),
             ("failed", "crash", "[]", Played::Failed, 0),
+            ("warned", "mismatch", twice, Played::Failed, 1),
+            ("not_scored", "mismatch", twice, Played::Failed, 1),
             (
                 "not_judged",
                 "not_judged",
