@@ -332,6 +332,8 @@ fn summary(ended: &Ended<'_>, counts: &Counts, run: &Run) -> String {
     let failed: Vec<&Played> = played.iter().filter(|one| one.failed(run)).collect();
     if !failed.is_empty() {
         let _ = writeln!(text, "next: {}", again(run, &failed, true));
+    } else if counts.warned > 0 {
+        text.push_str("next: read the warnings; --strict makes them failures\n");
     } else if counts.not_judged > 0 {
         text.push_str("next: fix the reasons why scenarios were not judged, and run them again\n");
     } else if counts.need_telling > 0 && !run.assume_configured.iter().any(|given| given == ALL) {
