@@ -9,7 +9,7 @@ use e2e::terminal::{lines, steady, svg};
 use tests::programs::path;
 
 /// What is typed: a controller on kube-runtime that also gives up when it is forbidden to list.
-const TYPED: &str = "fake-apiserver run --library kube-runtime@5 conn/a-reset-watch-resumes-where-it-was \
+const TYPED: &str = "fake-apiserver run --strict --library kube-runtime@5 conn/a-reset-watch-resumes-where-it-was \
     gone/http-410-at-watch-start-forces-a-relist auth/a-forbidden-list-is-surfaced-and-retried -- ./my-controller";
 
 /// Longest pause between two lines of the picture.
