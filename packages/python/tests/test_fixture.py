@@ -83,6 +83,14 @@ def test_violations_fail_the_test_at_its_end(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*Violations: a client violated the rules of LIST and WATCH:", "*INV-*"])
 
 
+def test_a_failed_test_is_reported_with_violations(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest('pytest_plugins = ["fake_apiserver.pytest_plugin"]')
+    pytester.makepyfile(RESUMES_AFTER_410 + "    assert False, 'another reason'\n")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*another reason*", "*fake-apiserver teardown*", "*fake-apiserver verdict teardown*", "*INV-*"])
+
+
 def test_violations_can_be_allowed(pytester: pytest.Pytester) -> None:
     pytester.makeconftest('pytest_plugins = ["fake_apiserver.pytest_plugin"]')
     pytester.makepyfile(RESUMES_AFTER_410 + "    fake_apiserver.allow_violations()\n")
