@@ -20,6 +20,7 @@
 
 pub(crate) mod document;
 pub(crate) mod frame;
+pub(crate) mod frames;
 pub(crate) mod lines;
 mod protobuf;
 pub(crate) mod request;

@@ -6,7 +6,7 @@ use fake_apiserver::upstream::{Failure, innermost};
 use kube_client::client::AuthError;
 
 /// Returns why there is no response.
-pub(crate) fn failure(error: &kube_client::Error) -> Failure {
+pub(crate) fn failure(error: &(dyn Error + 'static)) -> Failure {
     match of_credentials(error) {
         Some(why) => Failure::NoCredentials(why),
         None => Failure::Unreachable(innermost(error)),

@@ -7,16 +7,15 @@
 
 mod cause;
 mod load;
-
-use std::error::Error as _;
+mod requests;
 
 use fake_apiserver::net::{Upstream, UpstreamBody};
 use fake_apiserver::upstream::{Failure, Identity, Outbound};
 use futures::future::{BoxFuture, FutureExt as _};
 use http_body_util::{BodyExt as _, Limited};
-use kube_client::Client;
 use kube_client::client::Body;
 pub use load::{LoadError, SERVICE_HOST, SERVICE_PORT, load, load_in_cluster};
+use requests::Requests;
 
 /// Longest response to the probe, in bytes.
 const PROBE_BYTES_MAX: usize = 64 * 1024;
@@ -48,9 +47,9 @@ pub struct Cluster {
     /// Default namespace.
     namespace: String,
     /// Without credentials.
-    bare: Client,
+    bare: Requests,
     /// With those that are lent.
-    lending: Option<Client>,
+    lending: Option<Requests>,
 }
 
 /// Why a cluster is of no use as an upstream.
@@ -145,7 +144,7 @@ impl Cluster {
         let response = client
             .send(request)
             .await
-            .map_err(|error| match cause::failure(&error) {
+            .map_err(|error| match cause::failure(&*error) {
                 Failure::NoCredentials(why) => ProbeError::NoCredentials { why },
                 Failure::Unreachable(why) | Failure::Broken(why) => self.unreachable(why),
             })?;
@@ -187,7 +186,7 @@ impl Cluster {
         let request = request.body(Body::empty()).expect("a constant request is valid");
         let response = client.send(request).await;
         let (head, body) = response
-            .map_err(|error| cause::failure(&error).to_string())?
+            .map_err(|error| cause::failure(&*error).to_string())?
             .into_parts();
         let body = Limited::new(body, DEFINITIONS_BYTES_MAX).collect().await;
         let body = body.map_err(|error| error.to_string())?.to_bytes();
@@ -214,16 +213,7 @@ impl Cluster {
             .parse()
             .map_err(|error| Failure::Unreachable(format!("{error}")))?;
         *sent.headers_mut() = request.headers;
-        let response = client.send(sent).await.map_err(|error| cause::failure(&error))?;
-        Ok(response.map(|body| -> UpstreamBody {
-            Box::pin(body.map_err(|error| -> Box<dyn std::error::Error + Send + Sync> {
-                // kube-client wraps it, and its own words add nothing.
-                match error.source() {
-                    Some(source) => source.to_string().into(),
-                    None => error.to_string().into(),
-                }
-            }))
-        }))
+        client.send(sent).await.map_err(|error| cause::failure(&*error))
     }
 }
 

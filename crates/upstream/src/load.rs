@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use fake_apiserver::scenario::nearest;
 use fake_apiserver::upstream::innermost;
-use kube_client::Client;
 use kube_client::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use serde_json::json;
 
+use crate::requests::Requests;
 use crate::{Cluster, Lending, cause};
 
 /// Variable with the host of the apiserver, in every container of a pod.
@@ -193,7 +193,7 @@ async fn cluster(
     config.default_retry = false;
     config.disable_compression = true;
     let client = |config: Config| {
-        Client::try_from(config).map_err(|error| match cause::of_credentials(&error) {
+        Requests::of(config).map_err(|error| match cause::of_credentials(&error) {
             Some(why) => LoadError::NoCredentials { path: file(), why },
             None => unusable(innermost(&error)),
         })

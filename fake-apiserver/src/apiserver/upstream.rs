@@ -8,6 +8,7 @@ mod forwarded;
 mod older;
 mod writes;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::options::Representation;
@@ -34,6 +35,7 @@ use crate::api::access::User;
 use crate::model::WatchCacheOp;
 use crate::upstream::document::Document;
 use crate::upstream::frame::{self, Named};
+use crate::upstream::frames::Frames;
 use crate::upstream::lines::Lines;
 use crate::upstream::request::{end_to_end, outbound, verb};
 use crate::upstream::{Failure, Inbound, Order, Outbound, Settings};
@@ -45,6 +47,7 @@ pub(super) struct Upstream {
     caches: Caches,
     older: OlderAnswers,
     writes: Writes,
+    frames: Frames,
     /// Newest resourceVersion in a response so far.
     newest: u64,
 }
@@ -57,6 +60,7 @@ impl ApiServer {
             caches: Caches::default(),
             older: OlderAnswers::default(),
             writes: Writes::default(),
+            frames: Frames::default(),
             newest: 0,
         });
     }
@@ -149,12 +153,12 @@ impl ApiServer {
             return String::new();
         };
         let version = version
-            .or_else(|| forwarded.shown.clone())
+            .or_else(|| Some(forwarded.shown.as_ref()?.resource_version.clone()))
             .or_else(|| started_at(&open.asked.request));
         let named = forwarded
             .named
             .clone()
-            .or_else(|| self.kind_of(&forwarded.resource));
+            .or_else(|| self.kind_of(&forwarded.resource).map(Arc::new));
         let (Some(version), Some(named)) = (version, named) else {
             let why =
                 "no bookmark sent: its watch has sent no event yet, so that version or kind are not known";
@@ -231,7 +235,7 @@ impl ApiServer {
         let Some(open) = self.open.get_mut(&stream) else {
             return;
         };
-        let Source::Upstream(forwarded) = &mut open.source else {
+        let (Source::Upstream(forwarded), Some(upstream)) = (&mut open.source, &mut self.upstream) else {
             return;
         };
         let mut contents = Vec::new();
@@ -242,12 +246,12 @@ impl ApiServer {
                     return self.upstream_failed(now, stream, Failure::Broken(why));
                 }
                 while let Some(line) = lines.next() {
+                    let (frame, named) = upstream.frames.read(&line);
                     if self.kept.is_some() {
-                        contents.push(line.clone());
+                        contents.push(frame.line.clone());
                     }
-                    let (frame, named) = frame::read(line);
                     forwarded.held_bytes += frame.line.len();
-                    if let (Some(object), Some(upstream)) = (&frame.object, &mut self.upstream) {
+                    if let Some(object) = &frame.object {
                         upstream.saw(&object.resource_version);
                     }
                     if named.is_some() {

@@ -24,6 +24,9 @@ use crate::upstream::{Failure, Inbound, Outbound, innermost};
 /// Longest response to a write of the proxy itself, in bytes.
 const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// Longest body that is read with its head, in bytes: both go to the client in one piece.
+const SHORT_BYTES: u64 = 16 * 1024;
+
 /// Time for a write of the proxy itself.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -182,28 +185,45 @@ impl Edge {
                 forwarding.tunnel = Some(upgraded);
             }
         }
+        let length = response.body().size_hint().exact();
+        let mut body = response.into_body();
+        let mut first = match length {
+            Some(0..=SHORT_BYTES) if status != 101 => Some(next_part(&mut body).await),
+            Some(_) | None => None,
+        };
         let head = Inbound::Head { status, headers };
         self.hand_in(|_, _| Input::Upstream { stream, part: head });
         if status == 101 {
             // The connection of the client carries the bytes, and ends with the response.
             return std::future::pending().await;
         }
-        let mut body = response.into_body();
         loop {
-            pull.notified().await;
-            let data = loop {
-                match body.frame().await {
-                    None => return Inbound::End,
-                    Some(Err(error)) => return Inbound::Failed(Failure::Broken(innermost(&*error))),
-                    Some(Ok(frame)) => match frame.into_data() {
-                        Ok(data) if !data.is_empty() => break data,
-                        // Trailers: no apiserver sends any.
-                        Ok(_) | Err(_) => {}
-                    },
+            let part = match first.take() {
+                Some(first) => first,
+                None => {
+                    pull.notified().await;
+                    next_part(&mut body).await
                 }
             };
-            let part = Inbound::Data(data);
-            self.hand_in(|_, _| Input::Upstream { stream, part });
+            match part {
+                Inbound::Data(_) => self.hand_in(|_, _| Input::Upstream { stream, part }),
+                Inbound::Head { .. } | Inbound::End | Inbound::Failed(_) => return part,
+            }
+        }
+    }
+}
+
+/// Reads the next part of a body, or its end.
+async fn next_part(body: &mut UpstreamBody) -> Inbound {
+    loop {
+        match body.frame().await {
+            None => return Inbound::End,
+            Some(Err(error)) => return Inbound::Failed(Failure::Broken(innermost(&*error))),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) if !data.is_empty() => return Inbound::Data(data),
+                // Trailers: no apiserver sends any.
+                Ok(_) | Err(_) => {}
+            },
         }
     }
 }

@@ -35,7 +35,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Returns the next complete line, with its newline.
+    /// Returns the next complete line, with its newline. It may be part of the chunk: to keep it is to keep that.
     pub(crate) fn next(&mut self) -> Option<Bytes> {
         let Some(newline) = memchr::memchr(b'\n', &self.received) else {
             self.begun.extend_from_slice(&std::mem::take(&mut self.received));
@@ -43,8 +43,7 @@ impl Lines {
         };
         let end = self.received.split_to(newline + 1);
         if self.begun.is_empty() {
-            // A copy: the chunk may be many times as long as the line that is kept.
-            return Some(Bytes::copy_from_slice(&end));
+            return Some(end);
         }
         self.begun.extend_from_slice(&end);
         Some(std::mem::take(&mut self.begun).freeze())

@@ -3,8 +3,10 @@
 //! It knows neither rules nor the queue of the response.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::ObjectRef;
 use apimachinery::path::{ResourcePath, decoded_path};
 use http::HeaderMap;
 use trace::fault::Ending;
@@ -40,8 +42,8 @@ pub(in crate::apiserver) struct Forwarded {
     /// End that a rule decided before there was a head.
     pub(super) ending: Option<Ending>,
     /// Kind of its events, and the version up to which they were sent.
-    pub(super) named: Option<Named>,
-    pub(super) shown: Option<String>,
+    pub(super) named: Option<Arc<Named>>,
+    pub(super) shown: Option<Arc<ObjectRef>>,
 }
 
 /// How much of the response has come.
@@ -111,7 +113,7 @@ impl Forwarded {
         let (_, frame) = self.held.pop_front()?;
         self.held_bytes -= frame.line.len().min(self.held_bytes);
         if let Some(object) = &frame.object {
-            self.shown = Some(object.resource_version.clone());
+            self.shown = Some(object.clone());
         }
         Some(frame)
     }
