@@ -255,6 +255,16 @@ impl<K: kind::RequestKind> Rule<K> {
         self.actions.push(Value::Object(action));
         self
     }
+
+    /// Adds a change to the response of a LIST. The server carries out one action `edit_page`, so all changes are in one.
+    fn edit_page(mut self, key: &str, value: Value) -> Self {
+        let mut edits = self.actions.iter_mut();
+        match edits.find_map(|action| action.get_mut("edit_page")?.as_object_mut()) {
+            Some(edit) => drop(edit.insert(key.to_owned(), value)),
+            None => return self.action("edit_page", json!({ key: value })),
+        }
+        self
+    }
 }
 
 impl Rule<Requests> {
@@ -269,7 +279,14 @@ impl Rule<List> {
     /// Leaves objects out of the first page, by their names; `*` leaves out all.
     #[must_use]
     pub fn omit(self, names: &[&str]) -> Self {
-        self.action("edit_page", json!({ "without": names }))
+        self.edit_page("without", json!(names))
+    }
+
+    /// Replaces the continue token of the first page, for [`Matcher::query`]: a client that sends this one is answered as if it sent
+    /// the real one. A list without a further page gets an empty one.
+    #[must_use]
+    pub fn continue_token(self, token: impl Into<String>) -> Self {
+        self.edit_page("continue", json!(token.into()))
     }
 }
 
@@ -277,7 +294,14 @@ impl Rule<Page> {
     /// Leaves objects out of the page, by their names; `*` leaves out all.
     #[must_use]
     pub fn omit(self, names: &[&str]) -> Self {
-        self.action("edit_page", json!({ "without": names }))
+        self.edit_page("without", json!(names))
+    }
+
+    /// Replaces the continue token of the page, for [`Matcher::query`]: a client that sends this one is answered as if it sent the real
+    /// one. The last page gets an empty one after it.
+    #[must_use]
+    pub fn continue_token(self, token: impl Into<String>) -> Self {
+        self.edit_page("continue", json!(token.into()))
     }
 }
 
@@ -331,6 +355,27 @@ impl Rule<Watch> {
     #[must_use]
     pub fn bookmark(self) -> Self {
         self.action("bookmark", Value::Null)
+    }
+
+    /// Sends the bookmark that ends the initial events of a streaming list, at this version, which the store need not have.
+    ///
+    /// With [`Rule::event`] before it and [`Rule::end`] behind, the whole stream is written in the rule:
+    ///
+    /// ```
+    /// # use fake_apiserver_testing::{Ending, Rule, Watch};
+    /// # use serde_json::json;
+    /// let map = |name: &str, version: &str| json!({"metadata": {"name": name, "resourceVersion": version}});
+    /// let stream = Rule::on(Watch::of("configmaps"))
+    ///     .event("ADDED", map("a", "3"))
+    ///     .initial_events_end("5")
+    ///     .event("DELETED", map("a", "7"))
+    ///     .end(Ending::Eof);
+    /// # let _ = stream;
+    /// ```
+    #[must_use]
+    pub fn initial_events_end(self, version: impl Into<String>) -> Self {
+        let version = version.into();
+        self.action("bookmark", json!({ "rv": version, "initial_events_end": "true" }))
     }
 
     /// Sends a line as it is, with a newline at its end.

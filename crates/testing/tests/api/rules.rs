@@ -27,7 +27,11 @@ async fn watched(server: &FakeApiserver, from: &str) -> Vec<String> {
         Ok(WatchEvent::Added(map)) => format!("ADDED {}", name(&map)),
         Ok(WatchEvent::Modified(map)) => format!("MODIFIED {}", name(&map)),
         Ok(WatchEvent::Deleted(map)) => format!("DELETED {}", name(&map)),
-        Ok(WatchEvent::Bookmark(_)) => "BOOKMARK".to_owned(),
+        Ok(WatchEvent::Bookmark(bookmark)) => {
+            let end = bookmark.metadata.annotations.get("k8s.io/initial-events-end");
+            let end = end.map(|end| format!(" {} {end}", bookmark.metadata.resource_version));
+            format!("BOOKMARK{}", end.unwrap_or_default())
+        }
         Ok(WatchEvent::Error(status)) => format!("ERROR {}", status.code),
         Err(_) => "broken".to_owned(),
     };
@@ -177,8 +181,11 @@ async fn a_response_can_be_anything() {
     server.rule(Rule::on(List::any()).omit(&["a"]));
     assert_eq!(list().await.unwrap(), ["b"]);
     server.rule(Rule::on(Page::any()).omit(&["*"]));
+    server.rule(Rule::on(List::any()).omit(&["a"]).continue_token("second"));
     let first = api.list(&ListParams::default().limit(1)).await.unwrap();
+    assert!(first.items.is_empty(), "both changes are made");
     let token = first.metadata.continue_.unwrap();
+    assert_eq!(token, "second");
     let second = names(&api, &ListParams::default().continue_token(&token)).await;
     assert!(second.unwrap().is_empty());
     server.rule(Rule::on(List::any()).delay(Duration::from_secs(9)));
@@ -267,6 +274,10 @@ async fn a_rule_changes_the_store_before_the_answer() {
 #[case::ghost(
     Rule::on(Watch::any()).event("DELETED", config_map("ghost", "1")).bookmark().end(Ending::Eof),
     "DELETED ghost, BOOKMARK"
+)]
+#[case::initial_events_end(
+    Rule::on(Watch::any()).initial_events_end("7").event("MODIFIED", config_map("a", "2")).end(Ending::Eof),
+    "BOOKMARK 7 true, MODIFIED a"
 )]
 #[case::raw(Rule::on(Watch::any()).send("no JSON").end(Ending::Eof), "broken")]
 #[case::refused(Rule::on(Watch::any()).respond(Status::expired()), "no watch: 410")]
