@@ -1,4 +1,4 @@
-//! A watcher of each earlier version of kube over `FakeApiserver::service`, in virtual time: the crate for tests depends on none.
+//! A watcher of each version of kube over `FakeApiserver::service`, in virtual time: the crate for tests depends on none.
 
 /// Follows ConfigMaps through a 410, and lists again.
 macro_rules! follows_through_a_410 {
@@ -35,5 +35,6 @@ macro_rules! follows_through_a_410 {
     };
 }
 
+follows_through_a_410!(kube_5, kube_of_5, k8s_openapi_of_5);
 follows_through_a_410!(kube_4, kube_of_4, k8s_openapi_of_4);
 follows_through_a_410!(kube_3, kube_of_3, k8s_openapi_of_3);
