@@ -208,7 +208,14 @@ impl ApiServer {
                 Stage::List(document, copied)
             }
             _ if status == 101 => Stage::Tunnel,
-            Verb::Watch | Verb::WatchList | Verb::List | Verb::Other => Stage::Other(Box::default(), status),
+            Verb::Watch | Verb::WatchList | Verb::List | Verb::Other => {
+                // Only what a write answers says something about an object.
+                let document = match op(&open.asked.request.method) {
+                    Some(_) => Document::default(),
+                    None => Document::unread(),
+                };
+                Stage::Other(Box::new(document), status)
+            }
         };
         let is_watch = matches!(forwarded.stage, Stage::Watch(_));
         if !is_watch {
@@ -436,12 +443,7 @@ fn wrote(
     status: u16,
     document: &mut Document,
 ) -> Option<StoreWrite> {
-    let op = match request.method {
-        http::Method::POST => WriteOp::Create,
-        http::Method::PUT | http::Method::PATCH => WriteOp::Update,
-        http::Method::DELETE => WriteOp::Delete,
-        _ => return None,
-    };
+    let op = op(&request.method)?;
     let path = decoded_path(&request.path);
     let place = ResourcePath::read(&path).filter(|_| matches!(status, 200 | 201))?;
     Some(StoreWrite {
@@ -452,6 +454,16 @@ fn wrote(
         by: Some(stream),
         content: None,
     })
+}
+
+/// Returns what a request with this method does to an object.
+fn op(method: &http::Method) -> Option<WriteOp> {
+    match *method {
+        http::Method::POST => Some(WriteOp::Create),
+        http::Method::PUT | http::Method::PATCH => Some(WriteOp::Update),
+        http::Method::DELETE => Some(WriteOp::Delete),
+        _ => None,
+    }
 }
 
 /// Whether a list may be answered from a watch cache, however old.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt as _};
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use hyper::upgrade::OnUpgrade;
@@ -26,6 +26,9 @@ const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest body that is read with its head, in bytes: both go to the client in one piece.
 const SHORT_BYTES: u64 = 16 * 1024;
+
+/// Bytes that are read as one part, if they have come: a connection hands over each chunk by itself, and a watch has one an event.
+const PART_BYTES: usize = 16 * 1024;
 
 /// Time for a write of the proxy itself.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -205,9 +208,15 @@ impl Edge {
                     next_part(&mut body).await
                 }
             };
-            match part {
-                Inbound::Data(_) => self.hand_in(|_, _| Input::Upstream { stream, part }),
-                Inbound::Head { .. } | Inbound::End | Inbound::Failed(_) => return part,
+            let Inbound::Data(data) = part else { return part };
+            let (data, last) = match length {
+                Some(_) => (data, None),
+                None => with_what_has_come(&mut body, data).await,
+            };
+            let part = Inbound::Data(data);
+            self.hand_in(|_, _| Input::Upstream { stream, part });
+            if let Some(last) = last {
+                return last;
             }
         }
     }
@@ -225,6 +234,30 @@ async fn next_part(body: &mut UpstreamBody) -> Inbound {
                 Ok(_) | Err(_) => {}
             },
         }
+    }
+}
+
+/// Adds what has come of the body to its first bytes, without waiting for more. Also returns its end, if that has come.
+async fn with_what_has_come(body: &mut UpstreamBody, first: Bytes) -> (Bytes, Option<Inbound>) {
+    let (mut first, mut more) = (first, BytesMut::new());
+    let last = loop {
+        if first.len() + more.len() >= PART_BYTES {
+            break None;
+        }
+        // The task of the connection hands over the next chunk meanwhile.
+        tokio::task::yield_now().await;
+        match next_part(body).now_or_never() {
+            Some(Inbound::Data(next)) => {
+                more.extend_from_slice(&std::mem::take(&mut first));
+                more.extend_from_slice(&next);
+            }
+            Some(last) => break Some(last),
+            None => break None,
+        }
+    };
+    match more.is_empty() {
+        true => (first, last),
+        false => (more.freeze(), last),
     }
 }
 

@@ -67,6 +67,14 @@ struct Item {
 }
 
 impl Document {
+    /// Returns a document of which only the length and the beginning are read.
+    pub(crate) fn unread() -> Self {
+        Self {
+            complete: true,
+            ..Self::default()
+        }
+    }
+
     /// Reads the next chunk.
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.bytes += chunk.len() as u64;

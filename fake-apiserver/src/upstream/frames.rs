@@ -10,11 +10,11 @@ use foldhash::fast::FixedState;
 use super::frame::{self, Named};
 use crate::model::WatchFrame;
 
-/// Number of lines that are kept: more than a read from a connection has.
-const LINES: usize = 1_024;
+/// Number of lines that are kept: several times as many as a read from a connection has, so that few of them replace each other.
+const LINES: usize = 4_096;
 
 /// Longest line that is kept, in bytes, so that all of them have a bound.
-const LINE_BYTES_MAX: usize = 8 * 1024;
+const LINE_BYTES_MAX: usize = 4 * 1024;
 
 /// Lines that were read last.
 #[derive(Debug, Default)]
