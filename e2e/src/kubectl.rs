@@ -62,19 +62,7 @@ impl Kubectl {
     ///
     /// If no shell can be started.
     pub fn shell(&self, folder: &Path, line: &str) -> Option<Outcome> {
-        let tools = self.program.parent().into_iter().map(Path::to_owned);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::env::join_paths(tools.chain(std::env::split_paths(&path)));
-        let mut child = self
-            .prepared(Command::new("sh").args(["-c", line]).current_dir(folder))
-            .env("PATH", path.expect("a path that was split can be joined"))
-            .env("TZ", "UTC")
-            // Garbage collection does not pay in a short process, and as many run at a time as there are processors.
-            .env("GOGC", "off")
-            .env("GOMAXPROCS", "1")
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("there is a shell");
+        let mut child = self.spawn_shell(folder, line);
         let printed = Lines::of(child.stdout.take().expect("piped in prepared"));
         let errors = Lines::of(child.stderr.take().expect("piped in prepared"));
         let Some((out, err)) = printed.to_end().zip(errors.to_end()) else {
@@ -88,6 +76,30 @@ impl Kubectl {
             out: out.join("\n"),
             err: err.join("\n"),
         })
+    }
+
+    /// Starts a shell command that does not end by itself, like [`Kubectl::shell`]. Drop does not kill what runs in the shell.
+    ///
+    /// # Panics
+    ///
+    /// If no shell can be started.
+    pub fn start_shell(&self, folder: &Path, line: &str) -> RunningCommand {
+        RunningCommand::of(self.spawn_shell(folder, line))
+    }
+
+    fn spawn_shell(&self, folder: &Path, line: &str) -> Child {
+        let tools = self.program.parent().into_iter().map(Path::to_owned);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(tools.chain(std::env::split_paths(&path)));
+        self.prepared(Command::new("sh").args(["-c", line]).current_dir(folder))
+            .env("PATH", path.expect("a path that was split can be joined"))
+            .env("TZ", "UTC")
+            // Garbage collection does not pay in a short process, and as many run at a time as there are processors.
+            .env("GOGC", "off")
+            .env("GOMAXPROCS", "1")
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("there is a shell")
     }
 
     /// Runs a command until it ends, without standard input.
@@ -142,15 +154,7 @@ impl Kubectl {
 
     /// Starts a command that does not end by itself.
     pub fn start(&self, arguments: &[&str]) -> RunningCommand {
-        let mut child = self.spawn(arguments);
-        let printed = Lines::of(child.stdout.take().expect("piped in spawn"));
-        let errors = Lines::of(child.stderr.take().expect("piped in spawn"));
-        RunningCommand {
-            child,
-            printed,
-            errors,
-            next: 0,
-        }
+        RunningCommand::of(self.spawn(arguments))
     }
 
     fn spawn(&self, arguments: &[&str]) -> Child {
@@ -173,6 +177,22 @@ impl Kubectl {
 }
 
 impl RunningCommand {
+    fn of(mut child: Child) -> Self {
+        let printed = Lines::of(child.stdout.take().expect("piped in prepared"));
+        let errors = Lines::of(child.stderr.take().expect("piped in prepared"));
+        Self {
+            child,
+            printed,
+            errors,
+            next: 0,
+        }
+    }
+
+    /// Returns the lines of its standard output.
+    pub fn printed(&self) -> &Lines {
+        &self.printed
+    }
+
     /// Waits for a line after the last match that contains all these words in this order.
     ///
     /// # Panics

@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Timeout of every wait. Only a failing test reaches it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of a wait. Only a failing test reaches it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Output of one pipe of a running program.
 #[derive(Debug, Clone)]
@@ -60,10 +60,24 @@ impl Lines {
     ///
     /// The lines printed instead, if the program ends or the timeout expires.
     pub fn find<T>(&self, from: usize, is: impl Fn(&str) -> Option<T>) -> Result<(usize, T), Vec<String>> {
+        self.find_for(PATIENCE, from, is)
+    }
+
+    /// The same with another timeout.
+    ///
+    /// # Errors
+    ///
+    /// The lines printed instead, if the program ends or the timeout expires.
+    pub fn find_for<T>(
+        &self,
+        patience: Duration,
+        from: usize,
+        is: impl Fn(&str) -> Option<T>,
+    ) -> Result<(usize, T), Vec<String>> {
         let (_, changed) = &*self.read;
         let mut found = None;
         let mut looked_at = from;
-        let waited = changed.wait_timeout_while(self.lock(), PATIENCE, |state| {
+        let waited = changed.wait_timeout_while(self.lock(), patience, |state| {
             while found.is_none() && looked_at < state.lines.len() {
                 found = is(&state.lines[looked_at]).map(|made| (looked_at, made));
                 looked_at += 1;

@@ -4,19 +4,21 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use http::Request;
 use kube_client::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::lines::Lines;
+use crate::lines::{self, Lines};
 use crate::toolchain;
 
 /// A running server, killed on drop.
 pub struct Server {
     child: Child,
     kubeconfig: PathBuf,
+    printed: Lines,
     log: Lines,
     runtime: Runtime,
     /// Client for the writes of the test. Separate, so that it shares no connections with the client under test.
@@ -92,6 +94,7 @@ impl Server {
         Self {
             child,
             kubeconfig,
+            printed,
             log,
             runtime,
             writer,
@@ -137,6 +140,11 @@ impl Server {
         self.child.wait().expect("it is a child").code()
     }
 
+    /// Returns the lines of its standard output.
+    pub fn printed(&self) -> &Lines {
+        &self.printed
+    }
+
     /// Creates an object in the collection at `path`.
     ///
     /// # Panics
@@ -170,8 +178,20 @@ impl Server {
     ///
     /// If there is none in time; the message has the lines logged instead.
     pub fn expect(&self, what: &str, is: impl Fn(&str) -> bool) -> String {
+        self.expect_for(lines::PATIENCE, what, is)
+    }
+
+    /// The same with another timeout.
+    ///
+    /// # Panics
+    ///
+    /// If there is none in time; the message has the lines logged instead.
+    pub fn expect_for(&self, patience: Duration, what: &str, is: impl Fn(&str) -> bool) -> String {
         let from = *self.next.borrow();
-        match self.log.find(from, |line| is(line).then(|| line.to_owned())) {
+        match self
+            .log
+            .find_for(patience, from, |line| is(line).then(|| line.to_owned()))
+        {
             Ok((number, line)) => {
                 *self.next.borrow_mut() = number + 1;
                 line
@@ -186,15 +206,40 @@ impl Server {
     ///
     /// If the command fails.
     pub fn ctl(&self, arguments: &[&str]) -> String {
+        let done = self.try_ctl(arguments);
+        done.unwrap_or_else(|error| panic!("ctl {}: {error}", arguments.join(" ")))
+    }
+
+    /// The same once a watch is open that the command applies to.
+    ///
+    /// # Panics
+    ///
+    /// If the command fails for another reason, or no watch is opened in a minute.
+    pub fn ctl_on_watch(&self, arguments: &[&str]) {
+        for _ in 0..60 {
+            match self.try_ctl(arguments) {
+                Ok(_) => return,
+                Err(error) => assert!(error.contains("no open watch"), "ctl {arguments:?}: {error}"),
+            }
+            // The watch may have been opened meanwhile: the wait is short, and then it is tried again.
+            drop(self.try_ctl(&["wait", "when: {watch: next}, timeout: 1s"]));
+        }
+        panic!("ctl {arguments:?}: no watch is opened");
+    }
+
+    /// Returns its output, or its error.
+    fn try_ctl(&self, arguments: &[&str]) -> Result<String, String> {
         let output = Command::new(toolchain::fake_apiserver())
             .args(["ctl", "--pid", &self.child.id().to_string()])
             .args(arguments)
             .output()
             .expect("it was built");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let command = arguments.join(" ");
-        assert!(output.status.success(), "ctl {command}: {}", text(&output.stderr));
-        text(&output.stdout)
+        if output.status.success() {
+            Ok(text(&output.stdout))
+        } else {
+            Err(text(&output.stderr))
+        }
     }
 
     fn ask(&self, method: &str, path: &str, content_type: &str, body: Option<&Value>) -> Value {
