@@ -26,9 +26,12 @@ mod protobuf;
 pub(crate) mod request;
 pub(crate) mod write;
 
+use apimachinery::kind::{KindRef, qualified};
+use builtin_kinds::crd::rows;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 /// A request for the upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +114,34 @@ pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
         error = source;
     }
     error.to_string()
+}
+
+/// Returns the kind of a custom resource, by its entry in the discovery of a group and version (`APIResource`); `None`: the entry
+/// is of no resource.
+pub fn custom_resource(group: &str, version: &str, entry: &Value) -> Option<KindRef> {
+    let plural = entry["name"].as_str()?;
+    let kind = entry["kind"].as_str()?;
+    let scope = if entry["namespaced"] == true {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
+    let names = json!({
+        "plural": plural,
+        "singular": entry["singularName"],
+        "kind": kind,
+        "listKind": format!("{kind}List"),
+    });
+    let rows = rows(&json!({
+        "metadata": { "name": qualified(plural, group) },
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "versions": [{ "name": version, "served": true, "storage": true }],
+        },
+        "status": { "acceptedNames": names, "conditions": [{ "type": "Established", "status": "True" }] },
+    }));
+    rows.into_iter().next()
 }
 
 /// Settings of a server that forwards.

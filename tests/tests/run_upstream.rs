@@ -25,6 +25,10 @@ struct Cluster {
 
 impl Cluster {
     fn start() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(options: &[&str]) -> Self {
         let mut child = program("fake-apiserver")
             .args([
                 "serve",
@@ -36,6 +40,7 @@ impl Cluster {
                 "--exit-with-stdin",
                 "--quiet",
             ])
+            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -115,6 +120,46 @@ fn a_right_command_passes_and_nothing_is_written() {
     let trace = cluster.ctl(&["trace"]);
     assert!(!trace.contains("PATCH") && !trace.contains("DELETE"), "{trace}");
     assert!(trace.contains("LIST /api/v1/configmaps"), "{trace}");
+}
+
+/// Reads a custom resource, and lists it again after each watch.
+const READS_WIDGETS: &str = r#"
+import json, os, re, ssl, urllib.request
+text = open(os.environ["KUBECONFIG"]).read()
+server, token = (re.search('"?%s"?: "?([^"\\s,]+)' % key, text).group(1) for key in ("server", "token"))
+opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=ssl._create_unverified_context()))
+def get(query):
+    url = server + "/apis/example.com/v1/namespaces/default/widgets" + query
+    return opener.open(urllib.request.Request(url, headers={"Authorization": "Bearer " + token, "User-Agent": "widgets"}))
+while True:
+    version = json.load(get(""))["metadata"]["resourceVersion"]
+    for line in get("?watch=true&resourceVersion=" + version): pass
+"#;
+
+/// An operator's own resource is found by the discovery of the cluster.
+#[test]
+fn a_custom_resource_is_one_of_the_cluster() {
+    let definition = tests::repository::root().join("e2e/envtest/config/crd/bases/example.com_widgets.yaml");
+    let cluster = Cluster::with(&["--crd", &definition.display().to_string()]);
+    let widgets = ["--resource", "widgets.example.com"];
+    let ended = cluster.run(&[&widgets[..], &[&FAULTS, "--", "python3", "-c", READS_WIDGETS]].concat());
+    let text = printed(&ended);
+    assert_eq!(ended.status.code(), Some(0), "{text}");
+    assert!(text.contains("1 passed, 0 failed, 0 skipped"), "{text}");
+    let ended = cluster.run(&[&widgets[..], &[&FAULTS, "--", FOLLOW]].concat());
+    let text = printed(&ended);
+    assert!(
+        text.contains("the scenario is about widgets.example.com in namespace default"),
+        "{text}"
+    );
+    for unknown in ["widgets", "gadgets.example.com", "widgets.example.org"] {
+        let ended = cluster.run(&["--resource", unknown, &FAULTS, "--", FOLLOW]);
+        let text = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{text}");
+        let message =
+            format!("--resource {unknown}: the cluster serves no resource {unknown}; kubectl api-resources");
+        assert!(text.contains(&message), "{text}");
+    }
 }
 
 #[test]

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use clap::Args;
 use fake_apiserver::api::Access;
-use fake_apiserver::net::{ServeOptions, TlsOptions, Upstream as _};
+use fake_apiserver::model::catalog::KindRef;
+use fake_apiserver::net::{ServeOptions, TlsOptions, Upstream as _, UpstreamBody};
 use fake_apiserver::record::line::printable;
 use fake_apiserver::server::Server;
 use fake_apiserver::upstream::{Identity, Lends, Outbound, Settings};
 use http::{HeaderMap, Method};
+use http_body_util::{BodyExt as _, Limited};
 use serde_json::Value;
 use upstream::{Cluster, Lending, LoadError, ProbeError};
 
@@ -23,6 +25,9 @@ use crate::{Failure, output, random};
 
 /// Mount of a pod's service account.
 const MOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// Longest document of the discovery, in bytes.
+const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 
 /// Options of a cluster.
 #[derive(Debug, Args)]
@@ -189,12 +194,56 @@ impl ClusterArguments {
 }
 
 impl Connected {
-    /// Returns whether the object at a path exists, with the identity that is lent.
+    /// Returns the kind of a custom resource that the cluster serves, as its discovery has it. `name`: `widgets.example.com`.
     ///
     /// # Errors
     ///
-    /// A message: there is no answer, or another one.
-    pub(crate) async fn has(&self, path: &str) -> Result<bool, String> {
+    /// A message: the cluster serves no such resource, or does not answer.
+    pub(crate) async fn custom_resource(&self, name: &str) -> Result<KindRef, String> {
+        let missing = || {
+            format!("the cluster serves no resource {name}; kubectl api-resources lists them, as NAME.GROUP")
+        };
+        let (plural, group) = name.split_once('.').ok_or_else(missing)?;
+        let is_name = |text: &str| {
+            !text.is_empty()
+                && text
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
+        };
+        if !is_name(plural) || !is_name(group) {
+            return Err(missing());
+        }
+        let versions = self.read(&format!("/apis/{group}")).await?.ok_or_else(missing)?;
+        let version = versions["preferredVersion"]["version"]
+            .as_str()
+            .ok_or_else(missing)?;
+        let resources = self
+            .read(&format!("/apis/{group}/{version}"))
+            .await?
+            .ok_or_else(missing)?;
+        let resources = resources["resources"].as_array().into_iter().flatten();
+        let found = { resources }
+            .find(|resource| resource["name"] == plural)
+            .ok_or_else(missing)?;
+        fake_apiserver::upstream::custom_resource(group, version, found).ok_or_else(missing)
+    }
+
+    /// Reads a document of the cluster, with the identity that is lent; `None`: there is none.
+    async fn read(&self, path: &str) -> Result<Option<Value>, String> {
+        let response = self.get(path).await?;
+        match response.status().as_u16() {
+            200 => {}
+            404 => return Ok(None),
+            other => return Err(format!("the cluster answered GET {path} with {other}")),
+        }
+        let body = Limited::new(response.into_body(), DOCUMENT_BYTES_MAX)
+            .collect()
+            .await;
+        let body = body.map_err(|error| format!("GET {path}: {error}"))?.to_bytes();
+        serde_json::from_slice(&body).map_err(|_| format!("the cluster answered GET {path} without JSON"))
+    }
+
+    async fn get(&self, path: &str) -> Result<http::Response<UpstreamBody>, String> {
         let request = Outbound {
             method: Method::GET,
             target: path.to_owned(),
@@ -202,12 +251,17 @@ impl Connected {
             body: Bytes::new(),
             identity: Identity::Lent,
         };
-        let response = self
-            .cluster
-            .send(request)
-            .await
-            .map_err(|failure| failure.to_string())?;
-        match response.status().as_u16() {
+        let response = self.cluster.send(request).await;
+        response.map_err(|failure| failure.to_string())
+    }
+
+    /// Returns whether the object at a path exists, with the identity that is lent.
+    ///
+    /// # Errors
+    ///
+    /// A message: there is no answer, or another one.
+    pub(crate) async fn has(&self, path: &str) -> Result<bool, String> {
+        match self.get(path).await?.status().as_u16() {
             200 => Ok(true),
             404 => Ok(false),
             other => Err(format!("the cluster answered GET {path} with {other}")),

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
+use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, SharedScenario, Style};
 use futures::{StreamExt as _, stream};
@@ -174,6 +175,11 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     let code = stage::block_on(async |stop| {
         #[cfg(feature = "proxy")]
         upstream::connect(&run).await?;
+        if let Some(name) = &run.resource {
+            let kind = kind_of(&run, name).await;
+            let kind = kind.map_err(|why| Failure::Usage(format!("--resource {name}: {why}")))?;
+            run.kind.set(kind).expect("a run has one resource");
+        }
         let played = play_all(&run, scenarios, &known, (&mut report, &mut recorder), &stop).await?;
         let passed = |id: &str| played.iter().any(|one| one.scenario.id == id && one.passed());
         let (stale, unseen) = known.stale(exists, passed);
@@ -195,6 +201,22 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
         0 => Ok(()),
         code => Err(Failure::Silent(code)),
     }
+}
+
+/// Returns the kind of `--resource`: one that the fake serves, or with `--upstream` one of the cluster.
+///
+/// # Errors
+///
+/// There is none, with what there is.
+async fn kind_of(run: &Run, name: &str) -> Result<KindRef, String> {
+    let known = retarget::resource(name);
+    #[cfg(feature = "proxy")]
+    if let (Err(_), Some(connected)) = (&known, run.connected.get()) {
+        return connected.custom_resource(name).await;
+    }
+    #[cfg(not(feature = "proxy"))]
+    let _ = run;
+    known
 }
 
 /// Returns the exit code of a run.

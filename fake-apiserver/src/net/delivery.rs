@@ -4,6 +4,7 @@
 //! A connection that does not accept the bytes at once is left to its task.
 
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::pin::Pin;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
@@ -17,6 +18,9 @@ use super::{Edge, PendingResponse, Piece, Waiting};
 
 /// Connections written to before yielding: fewer than tokio's budget of a task.
 const AT_A_TIME: usize = 64;
+
+/// Longest piece that is copied into one buffer with its framing, in bytes.
+const COPIED_MAX: usize = 4 * 1024;
 
 /// Connections with pending data.
 #[derive(Default)]
@@ -90,9 +94,10 @@ impl PendingResponse {
         }) = &self.waiting
             && let Some(Piece::Data(data)) = self.pieces.front()
         {
-            let chunk = chunk.of(data);
-            let (written, flushed) = write(outlet, chunk);
-            if written < chunk.len() || !flushed {
+            let parts = chunk.of(data);
+            let length: usize = parts.iter().map(|part| part.len()).sum();
+            let (written, flushed) = write(outlet, parts);
+            if written < length || !flushed {
                 self.begun = written;
                 return self.waiting.take().map(|waiting| waiting.waker);
             }
@@ -103,20 +108,35 @@ impl PendingResponse {
 }
 
 /// Writes without waiting. Returns the bytes written, and whether they are flushed. The connection's task meets errors again.
-fn write(outlet: &Outlet, bytes: &[u8]) -> (usize, bool) {
+fn write(outlet: &Outlet, mut parts: [&[u8]; 3]) -> (usize, bool) {
     let mut outlet = outlet.lock().unwrap_or_else(PoisonError::into_inner);
     let outlet: &mut dyn Transport = &mut *outlet;
     let mut outlet = Pin::new(outlet);
     let mut cx = Context::from_waker(Waker::noop());
     let mut written = 0;
-    while written < bytes.len() {
-        match outlet.as_mut().poll_write(&mut cx, &bytes[written..]) {
-            Poll::Ready(Ok(more)) if more > 0 => written += more,
+    while parts.iter().any(|part| !part.is_empty()) {
+        match outlet
+            .as_mut()
+            .poll_write_vectored(&mut cx, &parts.map(IoSlice::new))
+        {
+            Poll::Ready(Ok(more)) if more > 0 => {
+                written += more;
+                advance(&mut parts, more);
+            }
             Poll::Ready(Ok(_) | Err(_)) | Poll::Pending => return (written, false),
         }
     }
     let flushed = matches!(outlet.poll_flush(&mut cx), Poll::Ready(Ok(())));
     (written, flushed)
+}
+
+/// Removes written bytes.
+fn advance(parts: &mut [&[u8]; 3], mut written: usize) {
+    for part in parts {
+        let (taken, left) = part.split_at(written.min(part.len()));
+        written -= taken.len();
+        *part = left;
+    }
 }
 
 /// An encoded piece, kept for the next connection: most send the same bytes.
@@ -127,7 +147,14 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn of(&mut self, data: &Bytes) -> &[u8] {
+    /// Returns the piece as a chunk, in parts that are written one after the other. The bytes of a long one are not copied.
+    fn of<'a>(&'a mut self, data: &'a Bytes) -> [&'a [u8]; 3] {
+        if data.len() > COPIED_MAX {
+            self.of = data.clone();
+            self.framed.clear();
+            begin_chunk(&mut self.framed, data.len());
+            return [&self.framed, data, END_OF_CHUNK];
+        }
         let known = self.of.as_ptr() == data.as_ptr() && self.of.len() == data.len();
         if !known {
             self.framed.clear();
@@ -139,6 +166,6 @@ impl Chunk {
             }
             self.of = data.clone();
         }
-        &self.framed
+        [&self.framed, b"", b""]
     }
 }

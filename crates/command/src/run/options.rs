@@ -14,7 +14,6 @@ use judge::wire::SETTINGS;
 
 use super::known::Library;
 use super::restart::RestartPolicy;
-use super::retarget;
 use crate::recorder::RecordArguments;
 pub(super) use crate::scoring::Flaky;
 use crate::scoring::edition_of;
@@ -114,9 +113,13 @@ pub(crate) struct Run {
     pub(super) assume_configured: Vec<String>,
     /// Run scenarios on this resource instead, e.g. deployments.apps.
     ///
-    /// The same writes and faults, on valid objects of that kind. A scenario that depends on its own kind is not judged.
-    #[arg(long, value_parser = retarget::resource)]
-    pub(super) resource: Option<KindRef>,
+    /// The same writes and faults, on valid objects of that kind. A scenario that depends on its own kind is not judged. With
+    /// --upstream also a custom resource of the cluster, e.g. widgets.example.com.
+    #[arg(long)]
+    pub(super) resource: Option<String>,
+    /// Its kind, once it is found.
+    #[arg(skip)]
+    pub(super) kind: std::cell::OnceCell<KindRef>,
     /// Run scenarios in this namespace instead.
     #[arg(long)]
     pub(super) namespace: Option<String>,

@@ -77,7 +77,7 @@ async fn attempt(
     stop: &Stop,
 ) -> Result<Played, Failure> {
     let to = Retarget {
-        resource: run.resource.clone(),
+        resource: run.kind.get().cloned(),
         namespace: run.namespace.clone(),
     };
     let stays = match to.apply(&scenario) {

@@ -405,7 +405,7 @@ fn moved(run: &Run) -> String {
     let resource = run
         .resource
         .as_ref()
-        .map(|kind| format!(" --resource {}", kind.qualified()));
+        .map(|name| format!(" --resource {}", quoted(name)));
     let namespace = run
         .namespace
         .as_deref()

@@ -84,7 +84,13 @@ pub(super) fn known() -> Vec<&'static str> {
 /// Returns an object of this kind without metadata; `None` if there is no sample.
 pub(super) fn object(kind: &ApiResource) -> Option<Value> {
     let resource = kind.qualified();
-    let (_, text) = SAMPLES.iter().find(|(known, _)| *known == resource)?;
+    let known = SAMPLES.iter().find(|(known, _)| *known == resource);
+    // What a custom resource requires, only its cluster knows.
+    let text = match known {
+        Some((_, text)) => text,
+        None if kind.custom => "{}",
+        None => return None,
+    };
     let text = text.replace("TEMPLATE", TEMPLATE).replace("SELECTOR", SELECTOR);
     let text = text.replace("JOB", JOB).replace("POD", POD);
     let parts: Map<String, Value> = serde_json::from_str(&text).ok()?;
