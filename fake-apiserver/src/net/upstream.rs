@@ -30,6 +30,9 @@ const SHORT_BYTES: u64 = 16 * 1024;
 /// Bytes that are read as one part, if they have come: a connection hands over each chunk by itself, and a watch has one an event.
 const PART_BYTES: usize = 16 * 1024;
 
+/// Bytes that are enough for a part.
+const PART_BYTES_MIN: usize = 4 * 1024;
+
 /// Time for a write of the proxy itself.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -210,8 +213,8 @@ impl Edge {
             };
             let Inbound::Data(data) = part else { return part };
             let (data, last) = match length {
-                Some(_) => (data, None),
-                None => with_what_has_come(&mut body, data).await,
+                None if data.len() < PART_BYTES_MIN => with_what_has_come(&mut body, data).await,
+                Some(_) | None => (data, None),
             };
             let part = Inbound::Data(data);
             self.hand_in(|_, _| Input::Upstream { stream, part });

@@ -16,6 +16,9 @@ const LINES: usize = 4_096;
 /// Longest line that is kept, in bytes, so that all of them have a bound.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 
+/// Bytes of a line that select its place: name, UID and version are at its beginning.
+const HASHED_BYTES: usize = 256;
+
 /// Lines that were read last.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
@@ -33,7 +36,8 @@ impl Frames {
             self.read.resize(LINES, None);
         }
         let mut hasher = FixedState::default().build_hasher();
-        hasher.write(line);
+        hasher.write(&line[..line.len().min(HASHED_BYTES)]);
+        hasher.write_usize(line.len());
         // Fits: the remainder is less than LINES.
         let place = (hasher.finish() % LINES as u64) as usize;
         let known = &mut self.read[place];
