@@ -207,7 +207,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// There is none, with what there is.
+/// There is none; the message names what may be given.
 async fn kind_of(run: &Run, name: &str) -> Result<KindRef, String> {
     let known = retarget::resource(name);
     #[cfg(feature = "proxy")]
