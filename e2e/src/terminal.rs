@@ -57,19 +57,24 @@ fn shown(line: &str) -> &str {
     line.rsplit("\r\u{1b}[K").next().unwrap_or(line)
 }
 
-/// Returns the text of a session without what differs from run to run: times, and the rest of escape sequences.
+/// Beginnings of lines whose numbers differ from run to run.
+const EVIDENCE: [&str; 2] = ["  why ", "  proof "];
+
+/// Returns the text of a session without what differs from run to run: times, the numbers of evidence, and the rest of escape
+/// sequences.
 pub fn steady(lines: &[Line]) -> String {
     let mut text = String::new();
     for line in lines {
         let plain: String = spans(&line.text).into_iter().map(|span| span.text).collect();
-        text.push_str(&without_times(&plain));
+        let is_evidence = EVIDENCE.iter().any(|begin| plain.starts_with(begin));
+        text.push_str(&without_times(&plain, is_evidence));
         text.push('\n');
     }
     text
 }
 
-/// Replaces the digits of decimal numbers: `4.67 s` is `#.# s`.
-fn without_times(text: &str) -> String {
+/// Replaces the digits of decimal numbers, and of whole ones if `all`: `4.67 s` is `#.# s`.
+fn without_times(text: &str, all: bool) -> String {
     let mut kept = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(|letter: char| letter.is_ascii_digit()) {
@@ -77,7 +82,11 @@ fn without_times(text: &str) -> String {
         let end = number.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
         let (number, after) = number.split_at(end.unwrap_or(number.len()));
         kept.push_str(&rest[..at]);
-        kept.push_str(if number.contains('.') { "#.#" } else { number });
+        kept.push_str(match number.contains('.') {
+            true => "#.#",
+            false if all => "#",
+            false => number,
+        });
         rest = after;
     }
     kept + rest

@@ -9,7 +9,7 @@ use e2e::terminal::{lines, steady, svg};
 use tests::programs::path;
 
 /// What is typed: a controller on kube-runtime that also gives up when it is forbidden to list.
-const TYPED: &str = "fake-apiserver run --strict --library kube-runtime@5 conn/a-reset-watch-resumes-where-it-was \
+const TYPED: &str = "fake-apiserver run --library kube-runtime@5 conn/a-reset-watch-resumes-where-it-was \
     gone/http-410-at-watch-start-forces-a-relist auth/a-forbidden-list-is-surfaced-and-retried -- ./my-controller";
 
 /// Longest pause between two lines of the picture.
@@ -20,7 +20,7 @@ fn the_picture_shows_what_a_run_prints() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("terminal");
     std::fs::create_dir_all(&folder).expect("the folder of tests can be written");
     let controller = format!(
-        "#!/bin/sh\nexec {} gives-up\n",
+        "#!/bin/sh\nexec {} without-backoff\n",
         env!("CARGO_BIN_EXE_kube-runtime")
     );
     std::fs::write(folder.join("my-controller"), controller).expect("the folder of tests can be written");

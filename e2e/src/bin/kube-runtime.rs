@@ -1,6 +1,6 @@
 //! kube-runtime on the ConfigMaps of all namespaces, printing one line of JSON per event: `kube-runtime reflector` prints its
-//! stream and its store, `kube-runtime controller` the objects to reconcile. `kube-runtime gives-up` reads one namespace, and ends when
-//! it is forbidden to, which is its mistake and not the library's.
+//! stream and its store, `kube-runtime controller` the objects to reconcile. `kube-runtime without-backoff` reads one namespace, and
+//! forgets `default_backoff`, which is its mistake and not the library's.
 //!
 //! Otherwise it uses the library as documented and repairs nothing. The lines are described in `e2e/src/client.rs`.
 
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mode = std::env::args().nth(1);
     // `fake-apiserver run` gives it no standard input, and ends it by SIGTERM.
-    if mode.as_deref() != Some("gives-up") {
+    if mode.as_deref() != Some("without-backoff") {
         end_with_stdin();
     }
     let client = Client::try_default().await?;
@@ -31,8 +31,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     match mode.as_deref() {
         Some("reflector") => reflect(config_maps).await,
         Some("controller") => control(config_maps).await,
-        Some("gives-up") => give_up(Api::default_namespaced(client)).await,
-        _ => return Err("usage: kube-runtime reflector | controller | gives-up".into()),
+        Some("without-backoff") => without_backoff(Api::default_namespaced(client)).await,
+        _ => return Err("usage: kube-runtime reflector | controller | without-backoff".into()),
     }
     Ok(())
 }
@@ -43,14 +43,9 @@ async fn reflect(config_maps: Api<ConfigMap>) {
     print_stream(store, reflector(writer, events)).await;
 }
 
-async fn give_up(config_maps: Api<ConfigMap>) {
-    let events = watcher(config_maps, watcher::Config::default()).default_backoff();
-    let mut events = std::pin::pin!(events);
-    while let Some(event) = events.next().await {
-        if event.is_err_and(|error| error.to_string().contains("forbidden")) {
-            return;
-        }
-    }
+async fn without_backoff(config_maps: Api<ConfigMap>) {
+    let mut events = std::pin::pin!(watcher(config_maps, watcher::Config::default()));
+    while events.next().await.is_some() {}
 }
 
 /// Prints the events of a stream. The store does not distinguish additions from updates; the printed lines do.
