@@ -111,7 +111,7 @@ fn a_right_command_passes_and_nothing_is_written() {
     for part in [
         "✔ upstream/an-expired-watch ",
         &format!("– {WRITES}   needs the server in memory: step 2"),
-        "it writes to the cluster: add --allow-writes to play it",
+        "it writes to the cluster, which --allow-writes permits",
         &format!("– {COMPACTS}   needs the server in memory: step 2"),
         "1 passed, 0 failed, 2 skipped (2 need the server in memory)",
     ] {
@@ -152,6 +152,10 @@ fn a_custom_resource_is_one_of_the_cluster() {
         text.contains("the scenario is about widgets.example.com in namespace default"),
         "{text}"
     );
+    let writes = ["--allow-writes", WRITES, "--", "python3", "-c", READS_WIDGETS];
+    let ended = cluster.run(&[&widgets[..], &writes].concat());
+    let text = printed(&ended);
+    assert!(text.contains("1 passed, 0 failed, 0 skipped"), "{text}");
     for unknown in ["widgets", "gadgets.example.com", "widgets.example.org"] {
         let ended = cluster.run(&["--resource", unknown, &FAULTS, "--", FOLLOW]);
         let text = String::from_utf8_lossy(&ended.stderr);

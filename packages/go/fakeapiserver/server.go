@@ -5,7 +5,10 @@
 //	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig) // or &rest.Config{Host: server.URL}
 //	// start the controller, then:
 //	expired := server.Expire(nil)
-//	server.Wait(fakeapiserver.Wait{When: map[string]any{"list": 1}, Since: expired.NextRecord})
+//	server.Wait(fakeapiserver.Wait{When: map[string]any{"watch": 1}, Since: expired.NextRecord})
+//
+// The last line waits for the next watch, which a relist ends with: an informer of client-go reads its list as a stream, and sends no
+// LIST.
 //
 // The package depends only on the standard library, so that importing it never changes the version of client-go. It starts
 // the program fake-apiserver, which it finds or downloads: see [Binary].

@@ -86,10 +86,11 @@ impl Aim {
 
     /// Returns whether something was listed or watched, but not the target, or whether no request can come over TLS.
     pub(super) fn is_astray(&self) -> bool {
-        !self.hit && (self.streams || !self.elsewhere.is_empty() || self.shakes_no_hands())
+        !self.hit && (self.streams || !self.elsewhere.is_empty() || self.cannot_connect())
     }
 
-    fn shakes_no_hands(&self) -> bool {
+    /// Whether the handshakes of the command fail, as far as its connections show.
+    fn cannot_connect(&self) -> bool {
         self.transport.is_tls() && !self.asked && self.unused >= HANDSHAKES
     }
 
@@ -127,7 +128,7 @@ impl Aim {
                     .to_owned(),
             );
         }
-        if self.shakes_no_hands() {
+        if self.cannot_connect() {
             let offers = match self.transport {
                 Transport::TlsHttp2 => "does not offer HTTP/2, which this scenario is about, or ",
                 Transport::Http1 | Transport::TlsHttp1 => "",

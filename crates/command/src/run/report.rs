@@ -375,7 +375,7 @@ pub(super) fn again(run: &Run, played: &[&Played], traced: bool) -> String {
         .collect();
     let command: Vec<String> = run.command.iter().map(|word| quoted(word)).collect();
     format!(
-        "fake-apiserver run {} --seed {}{}{}{}{}{}{} -- {}",
+        "fake-apiserver run {} --seed {}{}{}{}{}{}{}{} -- {}",
         files.join(" "),
         run.seed,
         run.edition
@@ -395,6 +395,7 @@ pub(super) fn again(run: &Run, played: &[&Played], traced: bool) -> String {
             false if run.tls => " --tls".to_owned(),
             false => String::new(),
         },
+        if run.strict { " --strict" } else { "" },
         if traced { " --trace" } else { "" },
         command.join(" ")
     )

@@ -22,9 +22,13 @@ use crate::{Failure, output};
 ///
 /// # Errors
 ///
-/// `--upstream` without a cluster, or a cluster without `--upstream`.
+/// `--upstream` without a cluster, a cluster without `--upstream`, or writes of several scenarios at a time.
 pub(super) fn check(run: &Run) -> Result<(), Failure> {
     match run.upstream {
+        true if run.may_write() && run.jobs.get() > 1 => Err(Failure::Usage(
+            "scenarios with --allow-writes write to one namespace, one after the other: remove --jobs"
+                .to_owned(),
+        )),
         true => run.cluster.check(),
         false if run.cluster.names_one() => Err(Failure::Usage(
             "--kubeconfig and --in-cluster name the cluster of --upstream: add --upstream".to_owned(),
@@ -100,7 +104,8 @@ impl Written {
         };
         let catalog = Catalog::of_scenarios(Version::default());
         for (object, name) in &self.0 {
-            let kind = catalog.find(&name.group, &name.plural);
+            let of_run = run.kind.get().filter(|kind| kind.qualified() == name.resource());
+            let kind = catalog.find(&name.group, &name.plural).or(of_run);
             let kind =
                 kind.ok_or_else(|| Skipped::NotJudged(format!("the version of {object} is not known")))?;
             let namespace = name.namespace.as_deref();

@@ -64,7 +64,7 @@ pub fn needs_model(scenario: &Scenario, may_write: bool) -> Option<Needs> {
         step.actions.iter().find_map(|action| {
             let why = match action.needs_model() {
                 Some(_) if action.is_write() && may_write => return None,
-                Some(_) if action.is_write() => "it writes to the cluster: add --allow-writes to play it",
+                Some(_) if action.is_write() => "it writes to the cluster, which --allow-writes permits",
                 Some((why, _)) => why,
                 None if invents(action) => "sends objects or versions that are not the cluster's",
                 None => return None,
