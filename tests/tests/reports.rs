@@ -242,6 +242,8 @@ fn a_built_in_scenario_is_printed() {
     let file = tests::repository::root().join(format!("scenarios/{SHORT}.yaml"));
     assert_eq!(String::from_utf8_lossy(&output.stdout), read(&file));
     let output = run(&["show", "watch/clean-eof-resumes-from-the-last-even"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), read(&file));
+    let output = run(&["show", "watch/clean-eof-resume-from-the-last-event"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         printed(&output).contains(&format!("did you mean {SHORT}?")),
