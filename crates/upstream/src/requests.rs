@@ -6,6 +6,7 @@
 use fake_apiserver::net::UpstreamBody;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
+use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -35,9 +36,13 @@ impl Requests {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_connect_timeout(config.connect_timeout);
-        let http = legacy::Client::builder(TokioExecutor::new());
-        let http = http.build::<_, Body>(config.rustls_https_connector_with_connector(tcp)?);
+        // Around TLS: a server that accepts a connection may never answer its handshake.
+        let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(tcp)?);
+        connector.set_connect_timeout(config.connect_timeout);
+        connector.set_read_timeout(config.read_timeout);
+        connector.set_write_timeout(config.write_timeout);
+        connector.set_reset_reader_on_write(config.reset_reader_on_write);
+        let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
         let http = config.extra_headers_layer()?.layer(http);
         let http = config.base_uri_layer().layer(http.map_err(BoxError::from));
         let http = option_layer(config.auth_layer()?).layer(http);
@@ -62,4 +67,25 @@ where
     B::Error: Into<BoxError>,
 {
     Box::pin(body.map_err(Into::into))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_never_shakes_hands_is_given_up() {
+        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has free ports");
+        let url = format!("https://{}", silent.local_addr().expect("it is bound"));
+        let mut config = Config::new(url.parse().expect("a URL"));
+        config.accept_invalid_certs = true;
+        config.connect_timeout = Some(Duration::from_millis(100));
+        let requests = Requests::of(config).expect("it has no credentials");
+        let request = Request::get("/version").body(Body::empty()).expect("a request");
+        let answered = tokio::time::timeout(Duration::from_secs(20), requests.send(request)).await;
+        assert!(matches!(answered, Ok(Err(_))), "it still waits");
+    }
 }
