@@ -6,16 +6,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use clap::Args;
 use fake_apiserver::api::Access;
 use fake_apiserver::model::catalog::KindRef;
-use fake_apiserver::net::{ServeOptions, TlsOptions, Upstream as _, UpstreamBody};
+use fake_apiserver::net::{ServeOptions, TlsOptions};
 use fake_apiserver::record::line::printable;
 use fake_apiserver::server::Server;
-use fake_apiserver::upstream::{Identity, Lends, Outbound, Settings};
-use http::{HeaderMap, Method};
-use http_body_util::{BodyExt as _, Limited};
+use fake_apiserver::upstream::{Lends, Settings};
 use serde_json::Value;
 use upstream::{Cluster, Lending, LoadError, ProbeError};
 
@@ -230,29 +227,12 @@ impl Connected {
 
     /// Reads a document of the cluster, with the identity that is lent; `None`: there is none.
     async fn read(&self, path: &str) -> Result<Option<Value>, String> {
-        let response = self.get(path).await?;
-        match response.status().as_u16() {
-            200 => {}
-            404 => return Ok(None),
-            other => return Err(format!("the cluster answered GET {path} with {other}")),
+        let (status, document) = self.cluster.read(path, DOCUMENT_BYTES_MAX).await?;
+        match status.as_u16() {
+            200 => Ok(Some(document)),
+            404 => Ok(None),
+            other => Err(format!("the cluster answered GET {path} with {other}")),
         }
-        let body = Limited::new(response.into_body(), DOCUMENT_BYTES_MAX)
-            .collect()
-            .await;
-        let body = body.map_err(|error| format!("GET {path}: {error}"))?.to_bytes();
-        serde_json::from_slice(&body).map_err(|_| format!("the cluster answered GET {path} without JSON"))
-    }
-
-    async fn get(&self, path: &str) -> Result<http::Response<UpstreamBody>, String> {
-        let request = Outbound {
-            method: Method::GET,
-            target: path.to_owned(),
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-            identity: Identity::Lent,
-        };
-        let response = self.cluster.send(request).await;
-        response.map_err(|failure| failure.to_string())
     }
 
     /// Returns whether the object at a path exists, with the identity that is lent.
@@ -261,11 +241,7 @@ impl Connected {
     ///
     /// A message: there is no answer, or another one.
     pub(crate) async fn has(&self, path: &str) -> Result<bool, String> {
-        match self.get(path).await?.status().as_u16() {
-            200 => Ok(true),
-            404 => Ok(false),
-            other => Err(format!("the cluster answered GET {path} with {other}")),
-        }
+        Ok(self.read(path).await?.is_some())
     }
 
     /// Returns a server that forwards to the cluster, on a free port of loopback, with TLS and a random token.

@@ -12,10 +12,12 @@ mod requests;
 use fake_apiserver::net::{Upstream, UpstreamBody};
 use fake_apiserver::upstream::{Failure, Identity, Outbound};
 use futures::future::{BoxFuture, FutureExt as _};
+use http::StatusCode;
 use http_body_util::{BodyExt as _, Limited};
 use kube_client::client::Body;
 pub use load::{LoadError, SERVICE_HOST, SERVICE_PORT, load, load_in_cluster};
 use requests::Requests;
+use serde_json::Value;
 
 /// Longest response to the probe, in bytes.
 const PROBE_BYTES_MAX: usize = 64 * 1024;
@@ -164,7 +166,7 @@ impl Cluster {
         }
         let body = Limited::new(body, PROBE_BYTES_MAX).collect().await;
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        let version: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let version: Value = serde_json::from_slice(&body).unwrap_or_default();
         match version["gitVersion"].as_str() {
             Some(version) => Ok(Some(
                 version.chars().filter(|shown| !shown.is_control()).collect(),
@@ -177,27 +179,34 @@ impl Cluster {
     ///
     /// # Errors
     /// A message: nothing is lent, these credentials may not list them, or there is no list.
-    pub async fn definitions(&self) -> Result<Vec<serde_json::Value>, String> {
-        let Some(client) = &self.lending else {
-            return Err("no identity is lent".to_owned());
-        };
-        let request = http::Request::get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
-        let request = request.header(http::header::ACCEPT, "application/json");
-        let request = request.body(Body::empty()).expect("a constant request is valid");
-        let response = client.send(request).await;
-        let (head, body) = response
-            .map_err(|error| cause::failure(&*error).to_string())?
-            .into_parts();
-        let body = Limited::new(body, DEFINITIONS_BYTES_MAX).collect().await;
-        let body = body.map_err(|error| error.to_string())?.to_bytes();
-        let mut list: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-        if let serde_json::Value::Array(definitions) = list["items"].take() {
+    pub async fn definitions(&self) -> Result<Vec<Value>, String> {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let (status, mut list) = self.read(path, DEFINITIONS_BYTES_MAX).await?;
+        if let Value::Array(definitions) = list["items"].take() {
             return Ok(definitions);
         }
         Err(match list["message"].as_str() {
             Some(message) => message.to_owned(),
-            None => format!("the response has status {} and no list", head.status),
+            None => format!("the response has status {status} and no list"),
         })
+    }
+
+    /// Reads a document of at most `bytes_max` bytes, with the credentials that are lent. Returns the status, and `null` for what is
+    /// no JSON.
+    ///
+    /// # Errors
+    /// A message: nothing is lent, there is no response, or it is longer.
+    pub async fn read(&self, path: &str, bytes_max: usize) -> Result<(StatusCode, Value), String> {
+        let client = self.lending.as_ref().ok_or("no identity is lent")?;
+        let request = http::Request::get(path).header(http::header::ACCEPT, "application/json");
+        let request = request.body(Body::empty()).map_err(|error| error.to_string())?;
+        let response = client.send(request).await;
+        let (head, body) = response
+            .map_err(|error| cause::failure(&*error).to_string())?
+            .into_parts();
+        let body = Limited::new(body, bytes_max).collect().await;
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        Ok((head.status, serde_json::from_slice(&body).unwrap_or_default()))
     }
 
     async fn forward(&self, request: Outbound) -> Result<http::Response<UpstreamBody>, Failure> {
