@@ -14,6 +14,16 @@ pub(crate) fn has(id: &str) -> bool {
     SCENARIOS.iter().any(|(known, ..)| *known == id)
 }
 
+/// Returns id and text of every scenario whose id begins with `prefix`; without a `/` it is the whole name of a group.
+pub(crate) fn beginning(prefix: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let begins = move |id: &str| {
+        let rest = id.strip_prefix(prefix);
+        rest.is_some_and(|rest| prefix.is_empty() || prefix.contains('/') || rest.starts_with('/'))
+    };
+    let all = SCENARIOS.iter().map(|(id, text, _)| (*id, *text));
+    all.filter(move |(id, _)| begins(id))
+}
+
 /// Returns the content of a scenario's file. `is_built_in`: of the one that is part of this program.
 ///
 /// # Errors

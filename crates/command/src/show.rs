@@ -6,7 +6,7 @@ use clap::Args;
 use fake_apiserver::scenario;
 use fake_apiserver::scenario::catalogue::{self, Requirement};
 
-use crate::built_in::SCENARIOS;
+use crate::built_in::{self, SCENARIOS};
 use crate::{Failure, output, stage};
 
 /// Print a built-in scenario, or a requirement.
@@ -63,19 +63,19 @@ fn described(requirement: &Requirement) -> String {
 /// There is none, or several: their ids.
 fn chosen(name: &str) -> Result<&'static str, String> {
     let name = name.strip_suffix(".yaml").unwrap_or(name);
-    if let Some((_, text, _)) = SCENARIOS.iter().find(|(id, ..)| *id == name) {
+    let begun: Vec<(&str, &str)> = built_in::beginning(name).collect();
+    if let Some((_, text)) = begun.iter().find(|(id, _)| *id == name) {
         return Ok(text);
     }
-    let begun = SCENARIOS.iter().filter(|(id, ..)| id.starts_with(name));
-    match begun.collect::<Vec<_>>().as_slice() {
+    match begun.as_slice() {
         [] => {
             let ids = SCENARIOS.iter().map(|(id, ..)| *id);
             let hint = scenario::nearest(name, ids).map(|near| format!("; did you mean {near}?"));
             Err(format!("no scenario {name}{}", hint.unwrap_or_default()))
         }
-        [(_, text, _)] => Ok(text),
+        [(_, text)] => Ok(text),
         several => {
-            let ids: Vec<&str> = several.iter().map(|(id, ..)| *id).collect();
+            let ids: Vec<&str> = several.iter().map(|(id, _)| *id).collect();
             Err(format!(
                 "{} scenarios begin with {name}, name one of them:\n  {}",
                 ids.len(),

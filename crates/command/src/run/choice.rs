@@ -104,14 +104,10 @@ fn loaded(scenario: Scenario, named: bool, is_built_in: bool) -> Loaded {
     }
 }
 
-/// Returns the scenarios of this program whose id begins with `prefix`; without a `/` it is the whole name of a group.
+/// Returns the scenarios of this program whose id begins with `prefix`.
 fn of_program(prefix: &str) -> impl Iterator<Item = Scenario> {
-    let begins = move |id: &str| {
-        let rest = id.strip_prefix(prefix);
-        rest.is_some_and(|rest| prefix.is_empty() || prefix.contains('/') || rest.starts_with('/'))
-    };
-    let chosen = built_in::SCENARIOS.iter().filter(move |(id, ..)| begins(id));
-    chosen.map(|(id, text, _)| built_in::parsed(id, text).expect("a test parses every built-in scenario"))
+    built_in::beginning(prefix)
+        .map(|(id, text)| built_in::parsed(id, text).expect("a test parses every built-in scenario"))
 }
 
 /// Returns the id that a name stands for: `scenarios/gone/x.yaml`, as reports print it, is `gone/x`.
