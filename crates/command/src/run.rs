@@ -24,7 +24,6 @@ use std::time::Duration;
 
 use conformance::adapter::outcome::Outcome;
 use conformance::adapter::standing::Standing;
-use fake_apiserver::model::catalog::KindRef;
 use fake_apiserver::record::Record;
 use fake_apiserver::scenario::{Scenario, SharedScenario, Style};
 use futures::{StreamExt as _, stream};
@@ -152,6 +151,7 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
         scenarios.retain(|loaded| loaded.named || edition.has(&loaded.scenario.id));
     }
     run.recording.kept()?;
+    find_resource(&run)?;
     #[cfg(feature = "proxy")]
     upstream::check(&run)?;
     let known = Known::read(run.known_failures.as_deref(), &run.library)?;
@@ -175,11 +175,8 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     let code = stage::block_on(async |stop| {
         #[cfg(feature = "proxy")]
         upstream::connect(&run).await?;
-        if let Some(name) = &run.resource {
-            let kind = kind_of(&run, name).await;
-            let kind = kind.map_err(|why| Failure::Usage(format!("--resource {name}: {why}")))?;
-            run.kind.set(kind).expect("a run has one resource");
-        }
+        #[cfg(feature = "proxy")]
+        upstream::find_resource(&run).await?;
         let played = play_all(&run, scenarios, &known, (&mut report, &mut recorder), &stop).await?;
         let passed = |id: &str| played.iter().any(|one| one.scenario.id == id && one.passed());
         let (stale, unseen) = known.stale(exists, passed);
@@ -203,20 +200,19 @@ pub(crate) fn run(run: Run) -> Result<(), Failure> {
     }
 }
 
-/// Returns the kind of `--resource`: one that the fake serves, or with `--upstream` one of the cluster.
+/// Finds the kind of `--resource` among those that the fake serves.
 ///
 /// # Errors
 ///
-/// There is none; the message names what may be given.
-async fn kind_of(run: &Run, name: &str) -> Result<KindRef, String> {
-    let known = retarget::resource(name);
-    #[cfg(feature = "proxy")]
-    if let (Err(_), Some(connected)) = (&known, run.connected.get()) {
-        return connected.custom_resource(name).await;
+/// It is none of them, and without `--upstream` there are no others.
+fn find_resource(run: &Run) -> Result<(), Failure> {
+    let Some(name) = &run.resource else { return Ok(()) };
+    match retarget::resource(name) {
+        Ok(kind) => run.takes(kind),
+        Err(_) if run.is_before_upstream() => {}
+        Err(why) => return Err(retarget::unusable(name, &why)),
     }
-    #[cfg(not(feature = "proxy"))]
-    let _ = run;
-    known
+    Ok(())
 }
 
 /// Returns the exit code of a run.

@@ -233,6 +233,11 @@ impl Run {
         false
     }
 
+    /// Keeps the kind of `--resource`, which is found once.
+    pub(super) fn takes(&self, kind: KindRef) {
+        self.kind.set(kind).expect("a run has one resource");
+    }
+
     /// Whether the scenarios are played in front of a real cluster.
     pub(super) fn is_before_upstream(&self) -> bool {
         #[cfg(feature = "proxy")]

@@ -10,6 +10,7 @@ use fake_apiserver::scenario::{
 use serde_json::{Map, Value};
 
 use super::sample;
+use crate::Failure;
 
 /// Annotation with the content of an object of the scenario's own kind.
 const CONTENT: &str = "fake-apiserver.io/content";
@@ -39,6 +40,11 @@ pub(super) fn resource(text: &str) -> Result<KindRef, String> {
         Some(_) => Ok(kind.clone()),
         None => Err(format!("expected one of {}", sample::known().join(", "))),
     }
+}
+
+/// Returns the error of a `--resource` that cannot be used.
+pub(super) fn unusable(name: &str, why: &str) -> Failure {
+    Failure::Usage(format!("--resource {name}: {why}"))
 }
 
 impl Retarget {

@@ -14,7 +14,7 @@ use fake_apiserver::scenario::{Content, ObjectName, Scenario, SharedScenario, Ve
 use fake_apiserver::server::{Limits, Ruled};
 use serde_json::{Value, json};
 
-use super::{Run, Skipped};
+use super::{Run, Skipped, retarget};
 use crate::stage::Stage;
 use crate::{Failure, output};
 
@@ -46,6 +46,19 @@ pub(super) async fn connect(run: &Run) -> Result<(), Failure> {
     if run.upstream {
         let connected = run.cluster.connect().await?;
         run.connected.set(connected).expect("a run connects once");
+    }
+    Ok(())
+}
+
+/// Finds the kind of `--resource` in the cluster, if the fake does not serve it.
+///
+/// # Errors
+///
+/// The cluster does not serve it either, or does not answer.
+pub(super) async fn find_resource(run: &Run) -> Result<(), Failure> {
+    if let (Some(name), None, Some(connected)) = (&run.resource, run.kind.get(), run.connected.get()) {
+        let found = connected.custom_resource(name).await;
+        run.takes(found.map_err(|why| retarget::unusable(name, &why))?);
     }
     Ok(())
 }
