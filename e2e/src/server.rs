@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use http::Request;
-use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::config::Kubeconfig;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -257,9 +257,7 @@ impl Server {
 }
 
 async fn client(kubeconfig: &Path) -> kube_client::Client {
-    let file = Kubeconfig::read_from(kubeconfig).expect("the kubeconfig that was printed can be read");
-    let config = kube_client::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-    let config = config.expect("the kubeconfig that was printed names a cluster");
+    let config = tests::kubeconfig::config(kubeconfig).await;
     kube_client::Client::try_from(config).expect("the kubeconfig that was printed can be used")
 }
 

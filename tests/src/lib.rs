@@ -8,6 +8,7 @@ pub mod attacks;
 pub mod crowd;
 pub mod defects;
 pub mod exchange;
+pub mod kubeconfig;
 pub mod oracle;
 pub mod parallel;
 pub mod programs;

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use kube_client::Client;
-use kube_client::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
-use crate::repository;
+use crate::{kubeconfig, repository};
 
 /// A running oracle, which ends with its standard input.
 #[derive(Debug)]
@@ -67,10 +66,7 @@ impl Oracle {
     ///
     /// The kubeconfig was removed.
     pub async fn client(&self) -> Client {
-        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).expect("it was written above");
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        Client::try_from(config.expect("it names a cluster")).expect("its authority can be read")
+        Client::try_from(kubeconfig::config(&self.kubeconfig).await).expect("its authority can be read")
     }
 }
 

@@ -9,7 +9,7 @@ use http::{HeaderMap, Request};
 use http_body_util::BodyExt as _;
 use kube_client::Client;
 use kube_client::client::Body;
-use kube_client::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
+use kube_client::config::{AuthInfo, Config};
 use serde_json::Value;
 use tests::exchange::exchange;
 use tests::programs::program;
@@ -124,11 +124,7 @@ impl Running {
     }
 
     pub(crate) async fn config(&self) -> Config {
-        let kubeconfig = Kubeconfig::read_from(self.kubeconfig()).unwrap();
-        let options = KubeConfigOptions::default();
-        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
-            .await
-            .unwrap();
+        let mut config = tests::kubeconfig::config(&self.kubeconfig()).await;
         config.default_retry = false;
         config
     }

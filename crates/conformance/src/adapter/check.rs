@@ -14,7 +14,7 @@ use fake_apiserver::scenario::{self, ServerSettings, SharedScenario};
 use super::attempt::{self, Attempt, Plan, Test, read_hello, run_as, start_with_idle_server, stop};
 use super::child::{StartError, with_last_line};
 use super::fit;
-use super::message::{Capability, Command, Contract, Hello, Options, PROTOCOL, Recovers, Resource, Start};
+use super::message::{Capability, Command, Contract, Hello, Options, Recovers, Start};
 use super::outcome::Outcome;
 use super::session::Session;
 
@@ -337,23 +337,6 @@ fn option_fault(attempt: &Attempt, capability: Capability, shown: Visible) -> Op
     })
 }
 
-/// Returns the `start` message of a contract other than `informer`.
-fn start_of(contract: &str, options: Options) -> Start {
-    Start {
-        protocol: PROTOCOL,
-        contract: contract.to_owned(),
-        resource: Resource {
-            group: String::new(),
-            version: "v1".to_owned(),
-            plural: "configmaps".to_owned(),
-            kind: "ConfigMap".to_owned(),
-        },
-        namespace: Some("default".to_owned()),
-        options,
-        paused: false,
-    }
-}
-
 async fn unknown(plan: &Plan, home: &Path) -> Result<Option<String>, StartError> {
     let (_listening, mut child) = start_with_idle_server(plan, home).await?;
     let mailbox = child.mailbox().clone();
@@ -362,7 +345,10 @@ async fn unknown(plan: &Plan, home: &Path) -> Result<Option<String>, StartError>
     }
     let contract = format!("none-{:x}", plan.seed ^ 0x5eed);
     child
-        .send(&Command::Start(Box::new(start_of(&contract, Options::default()))))
+        .send(&Command::Start(Box::new(Start::on_config_maps(
+            &contract,
+            Options::default(),
+        ))))
         .await;
     let refused = |times: usize| move |session: &Session| session.refusals() >= times;
     if !child.until(plan.limits.answer, refused(1)).await {
@@ -399,7 +385,7 @@ async fn run_once(
             .then(|| ServerSettings::default().revision.to_string()),
         ..Options::default()
     };
-    let start = start_of(contract.word(), options);
+    let start = Start::on_config_maps(contract.word(), options);
     let test = Test {
         scenario: scenario_of("", rest),
         reference: Duration::ZERO,

@@ -56,6 +56,25 @@ pub struct Start {
     pub paused: bool,
 }
 
+impl Start {
+    /// Returns the start of a contract on the ConfigMaps of namespace `default`.
+    pub fn on_config_maps(contract: &str, options: Options) -> Self {
+        Self {
+            protocol: PROTOCOL,
+            contract: contract.to_owned(),
+            resource: Resource {
+                group: String::new(),
+                version: "v1".to_owned(),
+                plural: "configmaps".to_owned(),
+                kind: "ConfigMap".to_owned(),
+            },
+            namespace: Some("default".to_owned()),
+            options,
+            paused: false,
+        }
+    }
+}
+
 /// An API resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resource {
