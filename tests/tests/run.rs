@@ -36,6 +36,7 @@ fn outcomes_have_a_message_and_an_exit_code(
 
 #[rstest]
 #[case::no_such_command(&[PLAYABLE, "--", "/no/such/command"], 3, "cannot start /no/such/command")]
+#[case::no_such_resource(&["--list", "--resource", "unicorns"], 2, "--resource unicorns: unknown resource; expected a name such as pods")]
 #[case::no_such_scenario(&["no-such.yaml", "--", "true"], 2, "no-such.yaml")]
 fn failures_have_a_message_and_an_exit_code(
     #[case] arguments: &[&str],
